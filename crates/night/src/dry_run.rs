@@ -16,10 +16,10 @@ use super::run::{Course, course, refuse_before_work, unknown_night};
 use super::tables::read_tables;
 use nearprint_pipeline::{PipelineError, PlanRequest, Resources, Result, planned, strategy};
 
-/// What a run would do.
+/// The actions that a run would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DryRun {
-    /// Whether the run would publish the night. If not, the night is published from the same inputs and configuration.
+    /// True if the run would publish the night. If not, the night is published from the same inputs and configuration.
     pub would_publish: bool,
     /// The night.
     pub dt: String,
@@ -75,12 +75,12 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
     said(request, &plan, resources, would_publish)
 }
 
-/// What was found at the places of a job.
+/// The findings at the places of a job.
 #[derive(Debug, Default)]
 pub struct CheckedPlaces {
     /// The faults, each with the key of the job that it is about, if it is about one.
     pub faults: Vec<(Option<&'static str>, PipelineError)>,
-    /// Whether the store is there. If it is not, and that is no fault, the first night makes it.
+    /// The store is there. If it is not, and that is no fault, the first night makes it.
     pub has_store: bool,
     /// The newest night that has documents, if the place of the nights can be listed.
     pub newest: Option<String>,

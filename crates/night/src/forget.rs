@@ -26,7 +26,7 @@ use crate::published::{generation, open_store};
 use crate::tables::roll_all_forward;
 use nearprint_pipeline::{PipelineError, Resources, Result};
 
-/// How often the work is done anew while others commit.
+/// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
 
 /// The request to forget documents.
@@ -112,6 +112,7 @@ async fn attempt(
     let temp = resources.temp_dir()?;
     let found = runs_without(store, ids, temp.path(), progress).await?;
     let n_found = found.ids.len() as u64;
+    debug_assert!(n_found <= ids.len(), "no id is found that is not to be forgotten");
     let mut summary = ForgetIdsSummary {
         store: request.store.clone(),
         commit: store.sequence(),
@@ -145,6 +146,8 @@ async fn attempt(
         }
         progress.advance(1);
     }
+    debug_assert!(runs.is_empty(), "each run that was rewritten is of a night of the store");
+    debug_assert!(changed.is_sorted_by(|a, b| a.dt < b.dt), "a night is changed once");
     written.keep();
     if changed.is_empty() || commit_forgetting(store, changed).await? {
         return Ok(Some(summary));
@@ -154,7 +157,7 @@ async fn attempt(
     Ok(None)
 }
 
-/// What is left of the results of a night.
+/// The results of a night without the forgotten documents.
 struct ResultsLeft {
     files: Vec<StagedFile>,
     manifest: Manifest,
@@ -297,7 +300,7 @@ struct Clusters {
     n_documents: u64,
 }
 
-/// What is left of a cluster.
+/// A cluster without its forgotten documents.
 #[derive(Default)]
 struct ClusterLeft {
     n_gone: i64,

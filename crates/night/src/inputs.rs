@@ -1,4 +1,4 @@
-//! What a published night was made from: its input files, and the earlier nights that it was joined with.
+//! The inputs of a published night: its files, and the earlier nights that it was joined with.
 
 use std::collections::BTreeSet;
 

@@ -33,13 +33,13 @@ pub(crate) struct Manifest {
     pub(crate) forgotten_runs: Option<String>,
     /// The counts of the run. Documents that were forgotten since are among them.
     pub(crate) counts: RunCounts,
-    /// What was forgotten since the run, or `None` if the results are those of the run.
+    /// The documents that were forgotten since the run, or `None` if the results are those of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) forgotten: Option<Forgotten>,
     pub(crate) files: Vec<FileRecord>,
 }
 
-/// What a night's results lack since documents were forgotten.
+/// The number of documents that a night's results lack, since they were forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Forgotten {
     /// The number of the night's documents that were forgotten.

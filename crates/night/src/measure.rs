@@ -70,6 +70,7 @@ fn document_share(counts: &RunCounts, before: &[RunCounts], allow_empty: bool) -
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
+    debug_assert!(values.iter().all(|value| value.is_finite()), "a median is of numbers that can be compared");
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
     let lower = if values.len() % 2 == 1 { upper } else { *values.get(middle.checked_sub(1)?)? };

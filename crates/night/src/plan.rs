@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     /// The digest of everything that the night's results depend on.
     pub(crate) digest: String,
     pub(crate) newest_input: Option<String>,
-    /// Whether the date is far ahead of the newest input. It is if there is no input.
+    /// The date is far ahead of the newest input. It is if there is no input.
     pub(crate) is_ahead_of_input: bool,
     pub(crate) output: Folder,
     /// The folder with the manifests of the night's generations.
@@ -90,7 +90,7 @@ fn date_of(time: SystemTime) -> String {
     utc(time).chars().take_while(|&c| c != 'T').collect()
 }
 
-/// What a stale night was made from that the store no longer has.
+/// The inputs of a stale night that have changed: the store has other nights now than those that it was joined with.
 const EARLIER_NIGHTS: &str = "earlier nights";
 
 impl Plan {
@@ -162,6 +162,7 @@ pub(crate) fn request_digest(
     joined: &[String],
     references: &References,
 ) -> Result<String> {
+    debug_assert!(inputs.is_sorted(), "the order in which files are listed does not change what a night is");
     let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
     let mut parts = serde_json::json!({
         "algorithm": ALGORITHM_VERSION,

@@ -18,7 +18,7 @@ const SPILL_ROW_BYTES: u64 = 3 * ROW_BYTES;
 const BASE_BYTES: u64 = 64 << 20;
 
 /// Refuses a night for which a file system has too little room, about: that of the spill folder, the output or the store.
-/// What lies on the same file system is added up. If the number of documents is not known, temporary files need the room
+/// The needs on one file system are added up. If the number of documents is not known, temporary files need the room
 /// that any night takes, and results that of the list of inputs. Nothing is asked of S3.
 pub(crate) fn refuse_full(spill: &Path, plan: &Plan) -> Result<()> {
     let n_rows = plan.documents.n_rows();
@@ -45,7 +45,7 @@ pub(crate) fn refuse_full(spill: &Path, plan: &Plan) -> Result<()> {
     disks.iter().try_for_each(Disk::refuse_full)
 }
 
-/// What a night needs on a file system.
+/// The needs of a night on a file system.
 struct Disk<'a> {
     device: u64,
     folder: &'a Path,

@@ -129,7 +129,7 @@ pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Re
     Ok((RunSummary { status: RunStatus::Published, ..summary }, earlier))
 }
 
-/// What the manifest of a published night says, besides the names of its files.
+/// The manifest of a published night, without the names of its files.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NightRecord {
     /// The night.
@@ -150,7 +150,7 @@ pub struct NightRecord {
     pub bad_files: Vec<BadFile>,
     /// The number of the night's documents that were forgotten since. The counts are those of the run.
     pub n_forgotten: u64,
-    /// Whether nights of earlier dates were added, replaced or dropped since the night was joined with them.
+    /// Nights of earlier dates were added, replaced or dropped since the night was joined with them.
     pub is_stale: bool,
     /// The counts of the run.
     pub counts: RunCounts,

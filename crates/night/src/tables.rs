@@ -10,7 +10,7 @@ use nearprint_store::{Night, Store, StoreError};
 use super::manifest::Manifest;
 use nearprint_pipeline::{PipelineError, Result};
 
-/// How often the next versions of the tables are tried while other writers are faster.
+/// The number of times that the next versions of the tables are tried while other writers are faster.
 const MAX_ATTEMPTS: usize = 20;
 
 /// Brings the tables of an output to the state of the store: a night that was added or replaced comes with all its files
@@ -144,6 +144,10 @@ async fn change(
     for dropped in dropped_nights(store, std::slice::from_ref(log)) {
         remove(&mut change, &dropped);
     }
+    debug_assert!(
+        change.added.iter().all(|file| !change.removed.contains(&file.path)),
+        "a version does not remove what it adds"
+    );
     Ok(change)
 }
 

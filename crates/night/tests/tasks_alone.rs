@@ -22,7 +22,7 @@ use nearprint_tasks::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What a process is told.
+/// The message to a process.
 #[derive(Serialize, Deserialize)]
 enum Description {
     Fingerprint(Box<FingerprintSpec>, u32, FingerprintTask),

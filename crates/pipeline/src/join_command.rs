@@ -27,7 +27,7 @@ pub struct JoinRequest {
     pub queries: String,
     /// The existing dataset, or a store.
     pub existing: Option<String>,
-    /// Whether the queries are joined with each other.
+    /// The queries are joined with each other.
     pub itself: bool,
     /// The place of `pairs`.
     pub output: String,
@@ -39,7 +39,7 @@ pub struct JoinRequest {
     pub pairs: PairsMode,
     /// The most pairs that `all` may write.
     pub max_pairs: u64,
-    /// Whether an existing output may be replaced.
+    /// Says whether an existing output may be replaced.
     pub if_exists: IfExists,
 }
 

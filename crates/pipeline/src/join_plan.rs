@@ -141,6 +141,7 @@ impl JoinPlan {
                 total_ns: n * cost.total_ns + (n - 1.0) * read_again,
             };
         }
+        debug_assert!(cost.total_ns.is_finite() && cost.total_ns >= 0.0, "plans are compared by their costs");
         Self { tables, n_slices, cost, piece_rows: workload_rows, pieces_under_way, counted_bytes }
     }
 }
@@ -152,6 +153,7 @@ fn slice_of(workload: &Workload, n_slices: usize) -> Workload {
     if n_slices == 1 {
         return workload.clone();
     }
+    debug_assert!(n_slices > 0, "all queries at once are one slice");
     let mut existing = workload.existing.clone();
     if workload.itself {
         let n = workload.n_queries as u64;
@@ -189,7 +191,7 @@ pub struct PlanRequest {
     pub max_distance: u32,
     /// The number of sorted runs over which the existing fingerprints are spread equally.
     pub runs: u64,
-    /// Whether the queries are joined with each other.
+    /// True if the queries are joined with each other.
     pub itself: bool,
 }
 
@@ -213,7 +215,7 @@ pub struct PlanSummary {
     pub memory_bytes: usize,
     /// The bytes of existing fingerprints that are read, once for each slice.
     pub fingerprint_bytes: f64,
-    /// What verification by sketches reads for the pairs by chance, if there is one.
+    /// The reads of verification by sketches for the pairs by chance, if there is one.
     pub sketches: PlannedSketches,
     /// The number of threads.
     pub threads: usize,

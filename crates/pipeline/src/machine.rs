@@ -14,7 +14,7 @@ const MAX_DISTANCE: u32 = 8;
 /// The time of a large map over that of the small one, about: less of it stays in caches. evidence/benchmarks compares
 /// estimates with measurements.
 const LARGE_OVER_SMALL: f64 = 1.2;
-/// How often it is measured. The fastest counts: the first one gets its memory from the system.
+/// The number of measurements. The fastest counts: the first one gets its memory from the system.
 const N_ROUNDS: usize = 3;
 
 /// Returns the time that a map takes here, judged by a small one, as a multiple of the time that the cost model expects.

@@ -14,7 +14,7 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 
 use crate::random::Random;
 
-/// What fingerprinting a folder comes to: its counts and the bytes of its fingerprints.
+/// Returns the outcome of fingerprinting a folder: its counts and the bytes of its fingerprints.
 async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(FingerprintCounts, Vec<u8>), PipelineError> {
     let columns =
         DocumentColumns { id: columns.0.to_owned(), text: columns.1.to_owned(), ..DocumentColumns::default() };

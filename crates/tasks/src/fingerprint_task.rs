@@ -39,7 +39,7 @@ pub struct FingerprintSpec {
     pub analyzer_resources: AnalyzerResources,
     /// The most bytes that a text may have. A row with a larger text is not a document.
     pub max_doc_bytes: u64,
-    /// Whether a file that cannot be read becomes a note instead of an error.
+    /// A file that cannot be read becomes a note instead of an error.
     pub passes_over_files: bool,
     /// The memory limit of the process, in bytes. `None` means no limit.
     pub memory_limit: Option<usize>,
@@ -65,7 +65,7 @@ pub struct FingerprintContext {
     schema: SchemaRef,
     passes_over_files: bool,
     progress: Progress,
-    /// Whether the progress counts bytes, because a file does not know the number of its documents.
+    /// The progress counts bytes, because a file does not know the number of its documents.
     counts_bytes: bool,
 }
 
@@ -295,7 +295,7 @@ pub fn fingerprint_task(
     })
 }
 
-/// How far a task has come with its range, for the progress: in documents if all files know their number, and otherwise
+/// The progress of a task through its range: in documents if all files know their number, and otherwise
 /// in bytes.
 struct Reached {
     progress: Progress,
@@ -325,6 +325,7 @@ impl Reached {
     }
 
     fn bytes(&mut self, n: u64) {
+        debug_assert!(n >= self.n_known, "the bytes that were read never become fewer");
         self.progress.advance(n.saturating_sub(self.n_known));
         self.n_known = n;
     }
@@ -348,6 +349,11 @@ fn fingerprint_batch(
         })
         .collect();
     debug_assert_eq!(bad.len(), batch.rows.len(), "a reader gives each row its number");
+    debug_assert!(
+        [batch.ids.len(), batch.texts.len(), batch.faults.len()] == [n; 3]
+            && batch.keep.iter().all(|kept| kept.len() == n),
+        "the columns that a reader gives are of the same rows"
+    );
     let done: Vec<Option<&FingerprintedText>> = done.iter().map(|d| d.as_ref().ok().and_then(Option::as_ref)).collect();
     let mut columns = vec![Arc::new(batch.ids) as ArrayRef];
     columns.extend(outcome_columns(&done)?);

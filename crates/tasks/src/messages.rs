@@ -69,7 +69,7 @@ pub fn messages_of(task: u32, batches: TaskBatches, form: Form) -> Messages {
     flat(sent)
 }
 
-/// What a task has sent so far.
+/// The output that a task has sent so far.
 struct Sending {
     task: u32,
     n_batches: u32,
@@ -100,6 +100,7 @@ impl Sending {
         let mut head = vec![kind];
         head.extend(self.task.to_be_bytes());
         head.extend(self.n_batches.to_be_bytes());
+        debug_assert_eq!(head.len(), HEAD_BYTES, "the batch is found behind a head of one length");
         head
     }
 
@@ -153,7 +154,7 @@ fn flat<T: Send + 'static>(
     items.try_flatten().boxed()
 }
 
-/// What arrived so far.
+/// The output that arrived so far.
 struct Receiving {
     n_tasks: usize,
     /// The numbers of batches of the tasks whose ends arrived.

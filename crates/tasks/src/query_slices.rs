@@ -49,9 +49,11 @@ impl QuerySlices {
     /// Panics if `n_slices` is 0.
     #[must_use]
     pub fn unbuilt(values: Vec<u64>, plan: TablePlan, n_slices: usize, kernel: Kernel) -> Self {
+        debug_assert!(n_slices > 0, "all values in one slice are one slice");
         let n_values = values.len();
         let slice_values = n_values.div_ceil(n_slices).max(1);
         let n_slices = n_values.div_ceil(slice_values).max(1);
+        debug_assert!(n_slices * slice_values >= n_values, "the slices hold all values");
         Self { plan, kernel, values, n_values, slice_values, n_slices, tables: Mutex::new(None) }
     }
 
@@ -88,6 +90,7 @@ impl QuerySlices {
     /// Returns the positions of a slice's values among all values.
     #[must_use]
     pub fn values_of(&self, slice: usize) -> Range<usize> {
+        debug_assert!(slice < self.n_slices, "a slice is named by a number below their count");
         slice * self.slice_values..self.n_values.min((slice + 1) * self.slice_values)
     }
 

@@ -151,6 +151,7 @@ impl IdHashes {
             }
             self.starts.push(position);
         }
+        debug_assert_eq!(position, self.sorted.len(), "each hash lies between two starts");
     }
 
     fn leading(&self, hash: u128) -> u128 {

@@ -41,9 +41,9 @@ pub struct FilterRequest {
     pub columns: DocumentColumns,
     /// The size in bytes above which a text made its row no document, as in the run.
     pub max_doc_bytes: u64,
-    /// What is written.
+    /// The form of the files that are written.
     pub what: FilterOutput,
-    /// Whether files that exist are replaced.
+    /// Says whether files that exist are replaced.
     pub if_exists: IfExists,
 }
 
@@ -68,7 +68,7 @@ pub struct FilteredNight {
     pub generation: String,
     /// The folder of the night's files.
     pub output: String,
-    /// Whether the night was decided without a night before it that was published later.
+    /// True if the night was decided without a night before it that was published later.
     pub stale: bool,
     /// The counts of the night.
     #[serde(flatten)]

@@ -20,7 +20,7 @@ use super::slice_turns::SliceTurns;
 use super::task_exec::Tasks;
 use crate::error::{PipelineError, Result};
 
-/// What map tasks return besides rows, and the limit of their rows.
+/// The results of map tasks besides rows, and the limit of their rows.
 pub(crate) struct Notes {
     /// The destination of the pairs of classes.
     pub(crate) class_pairs: Arc<ClassPairs>,

@@ -99,7 +99,7 @@ pub struct Decisions {
     star: Option<StarQuality>,
 }
 
-/// What the star rule kept, beside what else could have been kept.
+/// The rows that the star rule kept, beside those that could have been kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StarQuality {
     /// A number that no set of the night's documents exceeds in which none may be dropped for another one, or for an
@@ -129,7 +129,7 @@ pub struct DecisionCounts {
     pub n_clusters: u64,
     /// The number of documents in the largest of these clusters.
     pub largest_cluster: u64,
-    /// How good the star rule was. `None` means that the component rule decided.
+    /// The quality of the star rule. `None` means that the component rule decided.
     #[serde(flatten)]
     pub star: Option<StarQuality>,
 }
@@ -213,6 +213,13 @@ impl Decisions {
             }
             self.canonical_id(batch, row)?;
         }
+        debug_assert!(
+            self.rows.iter().all(|made| match made.canonical {
+                CanonicalOf::Row(other) => self.is_kept(other),
+                _ => true,
+            }),
+            "a document that is dropped is represented by one that is kept"
+        );
         Ok(())
     }
 
@@ -302,6 +309,11 @@ impl Decisions {
             }
             counts.by_reason.insert(format!("{decision}_{reason}"), n);
         }
+        debug_assert_eq!(
+            counts.n_keep + counts.n_drop + counts.n_skip,
+            self.rows.len() as u64,
+            "each document has one decision"
+        );
         // Every rule keeps the first of equal short texts.
         // A reason without documents is not listed.
         let n_short = counts.by_reason.get("keep_too_short").copied().unwrap_or_default();
@@ -394,6 +406,7 @@ impl Decisions {
         for class in
             fingerprinted_rows(batch).filter(|&row| self.is_kept(row)).filter_map(|row| gathered.classes.of(row))
         {
+            debug_assert!(!kept.contains(class), "of a class, whose documents are all equal, at most one is kept");
             kept.insert(class);
         }
         n_kept_in_vain(neighbours, |class| kept.contains(class))

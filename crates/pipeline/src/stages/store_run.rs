@@ -28,7 +28,14 @@ impl RunOrder {
         short.sort_by_key(|&row| (batch.text_hashes.get(row), row));
         let without_text =
             |row: &u32| matches!(batch.skipped.get(*row), Some(SkipReason::Empty | SkipReason::NullText));
-        Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() }
+        let order =
+            Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() };
+        debug_assert_eq!(order.rows().count(), batch.len(), "each document has one row of the run");
+        debug_assert!(
+            order.fingerprinted.is_sorted_by_key(|&row| (batch.fingerprints.get(row), row)),
+            "a run ascends by fingerprint"
+        );
+        order
     }
 
     /// Returns (row of the run, row of the batch) of all rows.

@@ -147,6 +147,12 @@ impl<'a> Collecting<'a> {
             let length = lengths.map_or(0, |lengths| lengths.value(at));
             self.lengths.push((length > 0).then(|| row_number(in_memory(length))));
         }
+        let n = self.fingerprints.n_rows();
+        debug_assert!(
+            [self.low_halves.n_rows(), self.sketches.n_rows(), self.n_features.n_rows()] == [n; 3]
+                && [self.text_hashes.n_rows(), self.skipped.n_rows(), self.lengths.n_rows()] == [n; 3],
+            "each document has its place in every column"
+        );
         Ok(())
     }
 
@@ -289,6 +295,7 @@ impl<'a> Collecting<'a> {
 
     /// Keeps one row of each id, the first by file and row. Returns the other rows, each behind the row that stays.
     fn without_repeats(&self, order: &mut Vec<u32>) -> Vec<(u32, u32)> {
+        debug_assert!(order.is_sorted_by(|&a, &b| self.ids.get(a) <= self.ids.get(b)), "equal ids stand side by side");
         let mut repeats = Vec::new();
         for group in order.chunk_by_mut(|&a, &b| self.ids.get(a) == self.ids.get(b)).filter(|group| group.len() > 1) {
             group.sort_unstable_by_key(|&at| self.places.of(at));
@@ -423,6 +430,10 @@ struct Places {
 
 impl Places {
     fn push(&mut self, document: u32, file: u32, row: u64) {
+        debug_assert!(
+            self.runs.last().is_none_or(|&(before, ..)| before < document),
+            "documents are numbered as they come"
+        );
         let goes_on =
             |&(first, in_file, from): &(u32, u32, u64)| in_file == file && from + u64::from(document - first) == row;
         if !self.runs.last().is_some_and(goes_on) {
@@ -434,6 +445,7 @@ impl Places {
     fn of(&self, document: u32) -> (u32, u64) {
         // The first document begins the first stretch.
         let next = self.runs.partition_point(|&(first, ..)| first <= document);
+        debug_assert!(next > 0, "the place of a document is asked for after it came");
         let (first, file, row) = self.runs[next - 1];
         (file, row + u64::from(document - first))
     }

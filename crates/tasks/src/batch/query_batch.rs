@@ -130,7 +130,7 @@ pub(crate) enum Ids {
 pub struct KeepKey {
     /// A column of the documents, or `length`: the number of characters of the normalised text.
     pub column: String,
-    /// Whether larger values come first.
+    /// Larger values come first.
     pub descending: bool,
 }
 

@@ -48,6 +48,7 @@ const PAIR_BYTES: usize = 9 + 10;
 impl OwnClassPairs {
     /// Adds a pair. Returns the batch if it is full.
     pub(super) fn add(&mut self, a: u32, b: u32, distance: u8) -> Result<Option<RecordBatch>> {
+        debug_assert!(a != b, "a class makes no pair with itself");
         self.a.push(a);
         self.b.push(b);
         self.distances.push(distance);

@@ -84,13 +84,13 @@ pub struct MapContext {
     /// The largest lost share with which a document is dropped. It decides which kept existing documents the forest's
     /// candidates name.
     pub loss: LossLimit,
-    /// Whether the batch is joined with itself. It then replaces existing documents that have the same ids.
+    /// The batch is joined with itself. It then replaces existing documents that have the same ids.
     pub itself: bool,
-    /// Whether equal ids mean one document. They do not if row numbers stand in for the ids of the batch.
+    /// Equal ids mean one document. They do not if row numbers stand in for the ids of the batch.
     pub ids_are_names: bool,
     /// The pairs that tasks report.
     pub want: Want,
-    /// Whether decisions need the pairs of classes, which leave the tasks as notes.
+    /// Decisions need the pairs of classes, which leave the tasks as notes.
     pub notes_classes: bool,
     /// Files of existing fingerprints, by URL.
     pub files: Arc<HashMap<String, ExistingFile>>,

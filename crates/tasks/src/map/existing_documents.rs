@@ -102,6 +102,7 @@ pub(super) async fn fetch_sketches(
         .collect();
     let mut fetching = futures::stream::iter(fetches).buffer_unordered(FILES_AT_ONCE);
     while let Some((of_file, found)) = fetching.try_next().await? {
+        debug_assert_eq!(of_file.rows.len(), found.len(), "a file gives the sketches of all rows or fails");
         for (&(_, position), sketch) in of_file.rows.iter().zip(found) {
             sketches[position] = sketch.map(Sketch);
         }
@@ -134,6 +135,7 @@ pub(super) async fn fetch_documents(
 
 impl DocumentRows<'_> {
     fn wanted(&self) -> Vec<u32> {
+        debug_assert!(self.rows.is_sorted_by_key(|(row, _)| *row), "rows are fetched in the order of their file");
         self.rows.iter().map(|(row, _)| *row).collect()
     }
 

@@ -40,6 +40,11 @@ impl ExistingValues {
             grouped.rows.extend(order.iter().map(|(_, row)| row));
         }
         grouped.collapse();
+        debug_assert!(grouped.values.is_sorted_by(|a, b| a < b), "values ascend, each once: their places number them");
+        debug_assert!(
+            grouped.rows.is_empty() || grouped.rows.len() == grouped.n_places(),
+            "each place has its row, or is its row"
+        );
         grouped
     }
 

@@ -249,6 +249,8 @@ impl<'a> PairWriter<'a> {
     }
 
     fn push(&mut self, a: u32, far: &Far<'_>, distance: u8, sketch_distance: Option<u16>) -> Result<()> {
+        debug_assert!(distance <= self.context.verifier.max_distance, "only pairs that were verified are written");
+        debug_assert!(!matches!(far, Far::New(b) if *b <= a), "of two new rows, the lesser comes first");
         let rows = &mut self.rows;
         rows.n += 1;
         rows.a.append_value(a);

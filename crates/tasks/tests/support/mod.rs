@@ -1,4 +1,4 @@
-//! What the tests of fingerprint tasks share.
+//! Helpers that the tests of fingerprint tasks share.
 
 use std::path::Path;
 use std::sync::Arc;
