@@ -17,7 +17,7 @@ use crate::args::Cli;
 use crate::exit_code::{Failure, OUTPUT_EXISTS};
 use crate::job_config::JobConfig;
 
-/// What a file is for, by which an earlier one is recognised.
+/// The purpose of a file, by which an earlier one is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Summary,

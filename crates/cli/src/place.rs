@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Whether `{dt}` may stand for the night.
+/// Says whether `{dt}` may stand for the night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dates {
     Allowed,

@@ -8,7 +8,7 @@ use clap::{ArgMatches, CommandFactory};
 use crate::args::Cli;
 use crate::invocation::Invocation;
 
-/// What can be read of arguments that clap refused.
+/// The part that can be read of arguments that clap refused.
 #[derive(Debug)]
 pub struct RefusedArguments {
     /// The command, if the arguments name one.

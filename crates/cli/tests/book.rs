@@ -38,7 +38,8 @@ fn the_tests_that_the_invariants_name_are_there() {
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new(), "files that are not there");
     let crates = std::fs::read_dir(root.join("crates")).unwrap();
     let tests: String = crates.map(|entry| sources_below(&entry.unwrap().path().join("tests"))).collect();
-    let is_test = |name: &&&str| name.matches('_').count() > 3 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let is_test =
+        |name: &&&str| name.matches('_').count() > 3 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     let missing = named.iter().filter(is_test).filter(|name| !tests.contains(&format!("fn {name}(")));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new(), "tests that are not there");
 }

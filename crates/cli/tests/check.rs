@@ -77,7 +77,7 @@ fn every_flipped_bit_is_found_in_the_file_that_has_it() {
     check(&night).expect_success();
 }
 
-/// What `check` says to people, and the command after `Next`.
+/// Returns what `check` says to people, and the command after `Next`.
 fn told(night: &Night, more: &[&str]) -> (String, Option<String>) {
     let said = nearprint_in(night.path(), &[&["check", "--config", "job.toml"], more].concat()).stdout;
     let next = said.lines().find_map(|line| line.strip_prefix("Next: nearprint ")).map(str::to_owned);

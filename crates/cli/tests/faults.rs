@@ -51,7 +51,7 @@ fn a_rerun_of_a_published_night_writes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What the trials rest on: that they are not green whatever happens.
+/// The trials rest on this: they are not green whatever happens.
 #[test]
 fn trials_are_red_for_a_command_that_fails_or_publishes_something_else() -> Result<()> {
     let dir = tempfile::tempdir()?;

@@ -538,7 +538,7 @@ fn copy_of(night: &Night) -> Night {
     copy
 }
 
-/// What every reader of a night finds, by night: the decisions of the tables and the store's own.
+/// Returns all that readers of a night find, by night: the decisions of the tables and the store's own.
 fn readers(night: &Night) -> BTreeMap<u64, Vec<Vec<String>>> {
     let output = night.path().join("results");
     let of_table = |day: u64| {

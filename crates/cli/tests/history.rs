@@ -1,4 +1,4 @@
-//! What stays true of a store while nights come, are replaced, dropped and moved: how its history grows, and what a rerun does.
+//! The properties of a store that hold while nights come, are replaced, dropped and moved: how its history grows, and what a rerun does.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

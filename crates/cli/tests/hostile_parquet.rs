@@ -148,7 +148,7 @@ fn plain(value: &str) -> Vec<u8> {
     [&u32::try_from(value.len()).unwrap().to_le_bytes(), value.as_bytes()].concat()
 }
 
-/// What a file claims besides its pages.
+/// The claims of a file besides its pages.
 struct Claims<'a> {
     file_rows: i64,
     group_rows: i64,
@@ -194,7 +194,7 @@ fn file(columns: &[Column], claims: &Claims<'_>) -> Vec<u8> {
     [&bytes[..], &footer, &length, b"PAR1"].concat()
 }
 
-/// What the error says, of a command that ends with 65, names the file and takes no more than some 200 MiB.
+/// Returns the error of a command that ends with 65, names the file and takes no more than some 200 MiB.
 fn refused(folder: &Path, args: &[&str], what: &str) -> String {
     let (done, peak) = with_peak_mib(folder, &[args, &LIMIT].concat());
     assert_eq!(done.code, 65, "{what}: {}", done.stderr);

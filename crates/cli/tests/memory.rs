@@ -1,4 +1,4 @@
-//! What is taken of memory and of the spill folder stays within what is allowed, or the command says what it would need.
+//! A command stays within the memory and the spill folder that it may take, or says what it would need.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What stands where documents, results and stores should, and places that lie in one another.
+//! Other things that stand where documents, results and stores should, and places that lie in one another.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -214,7 +214,7 @@ fn the_bars_of_a_chart_have_a_width_however_few_they_are() {
     assert!(widths.len() > 3 && widths.iter().all(|&width| width > 0), "{widths:?}");
 }
 
-/// What pages are made of.
+/// The elements and attributes that pages are made of.
 const KNOWN: &str = "html html@lang head meta meta@charset meta@http-equiv meta@content meta@name title style body \
     header nav nav@aria-label main main@id footer section section@id section@aria-label section@aria-labelledby \
     h1 h2 h2@id h3 h3@id p p@class a a@class a@href ul ul@class li li@class dl dl@class dt dd dd@class \

@@ -1,4 +1,4 @@
-//! What a run writes to a terminal and to logs.
+//! The output of a run to a terminal and to logs.
 
 use crate::support::{self, Night, Ran, command, expect, text};
 

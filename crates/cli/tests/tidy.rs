@@ -28,13 +28,13 @@ const FLOORS: [&str; 21] = [
     "python",
 ];
 
-/// What users never install. The fuzz targets are a workspace of their own.
+/// The crates that users never install. The fuzz targets are a workspace of their own.
 const DEV: [&str; 3] = ["dev/bench", "dev/harness", "dev/trials"];
 
 /// They do no I/O.
 const PURE: [&str; 6] = ["tokenize", "fingerprint", "join", "warc", "html", "profile"];
 
-/// What a crate depends on, as its manifest has it.
+/// Returns the dependencies of a crate, as its manifest has them.
 fn dependencies(name: &str) -> String {
     let manifest = std::fs::read_to_string(root().join(format!("crates/{name}/Cargo.toml"))).unwrap();
     let dependencies = manifest.split("[dependencies]").nth(1).unwrap();

@@ -24,7 +24,7 @@ pub enum DiffPiece {
 pub struct Diff {
     /// The pieces, in order.
     pub pieces: Vec<DiffPiece>,
-    /// Whether whole sentences were compared.
+    /// True if whole sentences were compared.
     pub of_sentences: bool,
 }
 

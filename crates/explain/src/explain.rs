@@ -62,11 +62,11 @@ pub struct Explanation {
 /// The comparison of two texts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedPair {
-    /// Whether the profile takes the texts for a pair.
+    /// True if the profile takes the texts for a pair.
     pub is_pair: bool,
     /// The reasons why it does, or does not.
     pub reasons: Vec<String>,
-    /// Whether the normalised texts are equal.
+    /// True if the normalised texts are equal.
     pub same_text: bool,
     /// The Hamming distance.
     pub distance: Option<u32>,
@@ -80,7 +80,7 @@ pub struct ExplainedPair {
     pub differing_bits: Vec<DifferingBit>,
     /// The differences between the normalised texts, with some text around them.
     pub diff: Vec<Vec<DiffPiece>>,
-    /// Whether the texts were too long to compare word by word. If so, the diff is by whole sentences.
+    /// True if the texts were too long to compare word by word. The diff is then by whole sentences.
     pub diff_of_sentences: bool,
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use nearprint_profile::{DissectedText, Outcome, ProfileConfig, TextFingerprinter};
 
-/// Whether a text has a fingerprint, or why it has none.
+/// Says whether a text has a fingerprint, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextStatus {
@@ -42,7 +42,7 @@ pub struct ExplainedText {
     /// The file of the text. If several nights have the document, the file is that of the newest night. `None` means
     /// that the text was given directly.
     pub file: Option<String>,
-    /// Whether the text has a fingerprint.
+    /// The outcome: the text has a fingerprint, or a reason for having none.
     pub status: TextStatus,
     /// The reason why the text has no fingerprint.
     pub reason: Option<String>,

@@ -16,7 +16,7 @@ use crate::error::{Problem, Result};
 /// The time between two looks for signals.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether a call is no longer wanted.
+/// A flag that says whether a call is no longer wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cancelled(Arc<AtomicBool>);
 

@@ -59,7 +59,7 @@ pub struct Store {
     threads: Option<usize>,
 }
 
-/// What is asked, before it is read.
+/// The query, before it is read.
 enum Questions {
     One(Query),
     Column(Box<Input>),

@@ -65,7 +65,7 @@ impl Drop for Threads {
     }
 }
 
-/// What the fingerprint tasks of a run share: FingerprintContext(spec, *, s3=None, base=None).
+/// The state that the fingerprint tasks of a run share: FingerprintContext(spec, *, s3=None, base=None).
 ///
 /// `spec` is the specification as JSON; its `threads` are those of the context. `s3` is the section [s3] of a job as JSON.
 /// Relative paths lie below `base`, or the working folder if it is None.
@@ -92,7 +92,7 @@ impl FingerprintContext {
     }
 }
 
-/// What the map tasks of a join share: MapContext(folder, *, threads=1, s3=None, base=None).
+/// The state that the map tasks of a join share: MapContext(folder, *, threads=1, s3=None, base=None).
 ///
 /// `folder` has the specification and the query batch, which are loaded once; afterwards it may be removed. `s3` is the
 /// section [s3] of a job as JSON. Relative paths of other files lie below `base`, or the working folder if it is None.

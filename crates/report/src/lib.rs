@@ -1,4 +1,4 @@
-//! What a night, or a comparison of nights, says to people: reports and pages, and what differs between generations.
+//! Reports and pages on a night, or on a comparison of nights, and the differences between generations.
 
 mod diff;
 mod night;

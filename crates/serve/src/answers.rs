@@ -1,4 +1,4 @@
-//! What a server asks of the store behind it.
+//! The questions of a server to the store behind it.
 
 use async_trait::async_trait;
 use nearprint_explain::Explanation;

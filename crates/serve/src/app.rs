@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::options::ServeOptions;
 use crate::page::Page;
 use crate::refusal::Refusal;
 
-/// What all requests share.
+/// The state that all requests share.
 pub struct App {
     pub answers: Arc<dyn Answers>,
     pub options: ServeOptions,

@@ -1,4 +1,4 @@
-//! Whether the server follows the commits of its store.
+//! The outcome of following the commits of the store is kept here.
 
 use std::sync::Mutex;
 

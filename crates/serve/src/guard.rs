@@ -1,4 +1,4 @@
-//! What happens to every request before and after its route.
+//! The guard of the routes, which acts on every request before and after its route.
 
 use std::net::IpAddr;
 use std::sync::Arc;

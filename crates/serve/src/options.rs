@@ -17,7 +17,7 @@ pub struct ServeOptions {
     pub max_body: usize,
     /// The most requests for answers at the same time. Beyond them, the answer is 503.
     pub max_requests: usize,
-    /// How long the server waits for others.
+    /// The times for which the server waits for others.
     pub timeouts: Timeouts,
     /// The time between two looks for a new commit.
     pub refresh_every: Duration,
@@ -46,7 +46,7 @@ impl ServeOptions {
     }
 }
 
-/// How long the server waits for others.
+/// The times for which the server waits for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
     /// For the head of a request, from the first moment of a connection or the end of the request before.

@@ -24,7 +24,7 @@ pub struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What the connection in a place does.
+/// The use that the connection in a place makes of it.
 #[derive(Debug)]
 pub struct Use {
     state: Mutex<State>,

@@ -32,7 +32,7 @@ pub struct Server {
     options: ServeOptions,
 }
 
-/// What a server did until it stopped.
+/// The work of a server until it stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
     /// The connections.

@@ -195,7 +195,7 @@ fn sync_kept(folder: &Path, place: &Path, n_bytes: u64) -> Result<()> {
     }
 }
 
-/// What tells a file from every other one that ever had its name.
+/// The numbers that tell a file from every other one that ever had its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity(u64, u64, i64, i64);
 
@@ -274,7 +274,7 @@ fn removed_meanwhile(folder: &Path) -> StorageError {
     StorageError::TryAgain { reason }
 }
 
-/// How often a folder is created again if somebody removes it before there is a file in it.
+/// The number of times that a folder is created again if somebody removes it before there is a file in it.
 const ATTEMPTS: usize = 100;
 
 /// Creates a scratch file in a folder, and the folder if it is missing. Returns `None` if the folder disappeared again

@@ -51,7 +51,7 @@ struct OwnFolder {
 /// The folders of this process, for [`remove_temp_folders`].
 static IN_USE: Mutex<Vec<OwnFolder>> = Mutex::new(Vec::new());
 
-/// How often a name is drawn, and how often a folder is emptied while others still write to it.
+/// The number of times that a name is drawn, and that a folder is emptied while others still write to it.
 const ATTEMPTS: usize = 100;
 
 impl TempFolder {

@@ -11,7 +11,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// What a column deep in groups takes, whose path is held, for the fewest bytes that describe one; and what there is once.
+/// The memory for a column deep in groups, whose path is held, for the fewest bytes that describe one; and for what there is once.
 const BYTES_EACH: usize = 1000;
 const BYTES_ONCE: usize = 64 << 10;
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets check. Each takes its settings from the first bytes of the input and reads the rest as a text, lossily.
+//! The checks of the fuzz targets. Each takes its settings from the first bytes of the input and reads the rest as a text, lossily.
 
 mod normalize;
 mod textbook;

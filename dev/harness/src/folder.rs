@@ -26,7 +26,7 @@ pub type Snapshot = BTreeMap<String, Vec<u8>>;
 /// The night of the trials.
 pub const DT: &str = "2026-11-20";
 
-/// What was wrong with a run, in words.
+/// The fault of a run, in words.
 pub type Outcome<T = ()> = std::result::Result<T, String>;
 
 /// That something is as it should be.
@@ -175,7 +175,7 @@ impl Folder {
     }
 }
 
-/// Whether a run held at most `limit` bytes.
+/// Checks that a run held at most `limit` bytes.
 pub fn within(done: &Ran, limit: u64) -> Outcome {
     if done.peak_rss <= limit {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What tests and trials of the real `nearprint` command share: it runs the command, stands between it and S3, traces what it does,
+//! The harness of tests and trials of the real `nearprint` command: it runs the command, stands between it and S3, traces what it does,
 //! makes nights, and reads what they leave.
 #![allow(missing_docs, reason = "a test tool")]
 
@@ -48,7 +48,7 @@ impl Common {
         Self { nearprint: nearprint.to_owned(), results: None, work: None, seeds, only }
     }
 
-    /// Whether this row was asked for.
+    /// Returns whether this row was asked for.
     pub fn wants(&self, id: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|o| o == id)
     }

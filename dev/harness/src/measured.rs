@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::row::Row;
 use crate::{Common, Result};
 
-/// What trials of bad input, security, flips and load take.
+/// The options of trials of bad input, security, flips and load.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
     #[command(flatten)]
@@ -24,7 +24,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a row is asked for: `B12` asks for `B12-jsonl` too.
+    /// Returns whether a row is asked for: `B12` asks for `B12-jsonl` too.
     pub fn wants(&self, id: &str) -> bool {
         self.common.wants(id) || id.split_once('-').is_some_and(|(matrix_row, _)| self.common.wants(matrix_row))
     }

@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// How the documents are made.
+/// A description of the documents to make.
 #[derive(Debug, Clone)]
 pub struct Spec {
     pub seed: u64,
@@ -61,11 +61,11 @@ pub struct Spec {
     pub job: String,
     /// So many of the last documents have the text of the first.
     pub n_copies: usize,
-    /// What the trial's run replaces.
+    /// The part that the trial's run replaces.
     pub replaces: Replaces,
 }
 
-/// What of [`NEW`] is published already, and how the trial's run, with `--replace`, differs from that.
+/// The part of [`NEW`] that is published already, and how the trial's run, with `--replace`, differs from that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaces {
     /// Nothing is published, and the run replaces nothing.
@@ -81,12 +81,12 @@ pub enum Replaces {
 }
 
 impl Replaces {
-    /// Whether the run is of the inputs and configuration that are published.
+    /// Returns whether the run is of the inputs and configuration that are published.
     pub fn is_same_request(self) -> bool {
         matches!(self, Self::Unchanged | Self::IgnoredFile | Self::OtherRelease)
     }
 
-    /// Whether the run publishes anything.
+    /// Returns whether the run publishes anything.
     pub fn publishes(self) -> bool {
         !matches!(self, Self::Unchanged | Self::IgnoredFile)
     }
@@ -119,11 +119,11 @@ pub struct Night {
     pub base: Snapshot,
     /// The same after an undisturbed run of [`NEW`].
     pub reference: Snapshot,
-    /// What that run took.
+    /// The time that that run took.
     pub seconds: f64,
 }
 
-/// What readers see.
+/// The night that readers see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
     Old,
@@ -164,7 +164,7 @@ impl Night {
         Ok(night)
     }
 
-    /// What the run replaces.
+    /// Publishes what the run replaces.
     fn publish_before(&mut self) -> Result<()> {
         let replaces = self.spec.replaces;
         if replaces == Replaces::OtherDistance {
@@ -419,7 +419,7 @@ pub fn of_another_release(nearprint: &Path, to: &Path) -> Result<()> {
     Ok(std::fs::write(to, binary)?)
 }
 
-/// What differs from run to run by design: probes, and the identity that a store draws.
+/// Returns whether the key differs from run to run by design: probes, and the identity that a store draws.
 fn is_drawn(key: &str) -> bool {
     key.contains("/_probe/") || key.ends_with("/_store.json")
 }

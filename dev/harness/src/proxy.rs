@@ -27,7 +27,7 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 /// Called with `METHOD /path?query`. It may block.
 pub type Hook = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What is done to a request that a rule matches.
+/// The treatment of a request that a rule matches.
 #[derive(Clone)]
 pub enum Action {
     /// An S3 error instead of the answer; the server does not see the request.
@@ -131,9 +131,9 @@ impl Rule {
 pub struct Logged {
     /// `METHOD /path?query`
     pub line: String,
-    /// What was done to it.
+    /// The treatment of the request.
     pub action: Option<String>,
-    /// What the server said; 0 where it was not asked or did not answer.
+    /// The status that the server returned; 0 where it was not asked or did not answer.
     pub status: u16,
 }
 
@@ -196,7 +196,7 @@ impl Proxy {
         locked(&self.shared.log).clone()
     }
 
-    /// How often a rule struck.
+    /// Returns how often a rule struck.
     pub fn n_struck(&self) -> usize {
         locked(&self.shared.log).iter().filter(|l| l.action.is_some()).count()
     }
@@ -223,7 +223,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// What ends the connection without an answer.
+/// Makes the error that ends the connection without an answer.
 fn dropped() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionReset, "dropped on purpose")
 }

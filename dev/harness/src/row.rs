@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Row {
     /// As `F9`, `B3`, `S1`, `L4`, `K-local`, …
     pub id: String,
-    /// What was done to the command.
+    /// The trial: what was done to the command.
     pub trial: String,
     /// `local`, `rgw`, `moto` or empty.
     pub backend: String,
@@ -15,9 +15,9 @@ pub struct Row {
     pub runs: u64,
     /// Runs that did what is required.
     pub passed: u64,
-    /// What is required.
+    /// The requirement.
     pub required: String,
-    /// What was seen: exit codes, figures, the first failure.
+    /// The observation: exit codes, figures, the first failure.
     pub observed: String,
 }
 

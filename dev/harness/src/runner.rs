@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Result, require};
 
-/// What the command said and took.
+/// The output and the cost of the command.
 #[derive(Debug, Clone)]
 pub struct Ran {
     /// Exit code; 128 and the signal's number where a signal ended it; [`HUNG`] where it had to be killed.
@@ -211,12 +211,12 @@ impl Running {
         signal(self.pid(), which)
     }
 
-    /// What it said so far on standard output.
+    /// Returns the standard output so far.
     pub fn stdout(&self) -> Result<String> {
         Ok(self.streams.read()?.0)
     }
 
-    /// What it said so far on standard error.
+    /// Returns the standard error so far.
     pub fn stderr(&self) -> Result<String> {
         Ok(self.streams.read()?.1)
     }

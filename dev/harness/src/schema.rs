@@ -11,12 +11,12 @@ use crate::Result;
 static SUMMARY: LazyLock<Option<Schema>> = LazyLock::new(|| Schema::read("summary").ok());
 static MANIFEST: LazyLock<Option<Schema>> = LazyLock::new(|| Schema::read("manifest").ok());
 
-/// Whether a summary is one that `docs/schema/summary.json` describes.
+/// Checks that a summary is one that `docs/schema/summary.json` describes.
 pub fn summary(value: &Value) -> std::result::Result<(), String> {
     SUMMARY.as_ref().ok_or("docs/schema/summary.json is no schema".to_owned())?.admits(value)
 }
 
-/// Whether a manifest is one that `docs/schema/manifest.json` describes.
+/// Checks that a manifest is one that `docs/schema/manifest.json` describes.
 pub fn manifest(value: &Value) -> std::result::Result<(), String> {
     MANIFEST.as_ref().ok_or("docs/schema/manifest.json is no schema".to_owned())?.admits(value)
 }
@@ -46,7 +46,7 @@ impl Schema {
         Ok(Self { schemas, whole, kinds })
     }
 
-    /// What is said of a value that is not described is said by the kinds of its command.
+    /// Checks a value against the kinds of its command, which say what is not described elsewhere.
     fn admits(&self, value: &Value) -> std::result::Result<(), String> {
         let Err(whole) = self.schemas.validate(value, self.whole) else { return Ok(()) };
         let own = self.kinds.iter().filter(|(command, _)| *command == value["command"]);

@@ -40,7 +40,7 @@ pub enum Kind {
     Read,
 }
 
-/// What becomes of a call.
+/// The treatment of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Go,
@@ -50,7 +50,7 @@ pub enum Act {
     Fail(Errno),
 }
 
-/// What a traced command said, and the calls that were watched, in order.
+/// The output of a traced command, and the calls that were watched, in order.
 #[derive(Debug)]
 pub struct Traced {
     pub ran: Ran,

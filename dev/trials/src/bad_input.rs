@@ -85,7 +85,7 @@ const TRIALS: [Trial; 26] = [
     ),
 ];
 
-/// What needs a release build: seconds are counted.
+/// The trials that need a release build: seconds are counted.
 const TIMED: [Trial; 1] =
     [("B29", "broken HTML of 2 MB", "0, and at most 0.5 s of processor time a MB", web_pages::broken_html)];
 

@@ -14,7 +14,7 @@ use nearprint_harness::row::Row;
 use nearprint_harness::runner::{HUNG, Ran};
 use nearprint_harness::secrets::{ENV, hits, scan};
 
-/// What all secrets of these trials begin with; each ends in its own way.
+/// The beginning of all secrets of these trials; each ends in its own way.
 const MARK: &str = "zq7CANARY";
 
 /// A way to give a secret: environment, flags, and lines of the job file; `{server}` is the address of a server of the trial, `{dir}`
@@ -264,7 +264,7 @@ fn commands(way: &Way) -> Vec<Vec<String>> {
     all
 }
 
-/// What AWS programs read: profiles with keys, with a process that prints them, with one that fails.
+/// Writes the files that AWS programs read: profiles with keys, with a process that prints them, with one that fails.
 fn secret_files(folder: &Path) -> Result<()> {
     let secret = folder.join("secret");
     std::fs::create_dir_all(secret.join(".aws"))?;
@@ -326,7 +326,7 @@ fn command_lines_with_secrets() -> Vec<String> {
     found
 }
 
-/// What the server of a trial answers; all but the last repeat the request's headers.
+/// The answer of a trial's server; all but the last repeat the request's headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// As S3 says it: the request is in the answer, but not in its message.

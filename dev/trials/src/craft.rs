@@ -25,7 +25,7 @@ pub struct Page {
     pub encoding: i64,
     pub n_values: i64,
     pub uncompressed_bytes: i64,
-    /// What the header says, where that is not the truth.
+    /// The number in the header, where it is not the truth.
     pub claimed_compressed_bytes: Option<i64>,
     pub body: Vec<u8>,
 }

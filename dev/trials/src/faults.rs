@@ -26,7 +26,7 @@ pub struct Args {
     /// Where scripts/start-rgw.sh keeps the server: F23 kills it and starts it again
     #[arg(long, value_name = "DIR")]
     pub rgw_dir: Option<PathBuf>,
-    /// How long F23 leaves the server dead
+    /// Seconds for which F23 leaves the server dead
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     pub outage: u64,
 }
@@ -640,7 +640,7 @@ fn conflict_once(bench: &Bench) -> Result<String> {
     bench.unharmed(&ran)
 }
 
-/// What the run wrote before its commit is still there.
+/// Checks that the files that the run wrote before its commit are still there.
 fn files_kept(bench: &Bench, now: &Snapshot) -> Result<()> {
     let kept = |key: &&String| key.ends_with(".parquet") || key.ends_with("/manifest.json");
     let missing: Vec<&String> = bench.night.reference.keys().filter(kept).filter(|k| !now.contains_key(*k)).collect();
@@ -990,7 +990,7 @@ fn clock_skew(bench: &Bench) -> Result<String> {
     Ok("exit 77".to_owned())
 }
 
-/// What does not depend on how inputs are cut into files. The quarantine names them.
+/// Returns the files that do not depend on how inputs are cut into files. The quarantine names them.
 fn data(now: &Snapshot) -> Snapshot {
     let mut files = data_files(now.clone());
     files.retain(|key, _| !key.contains("/quarantine/"));

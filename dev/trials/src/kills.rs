@@ -18,7 +18,7 @@ pub struct Args {
     /// Only about so many points of each sweep, spread evenly
     #[arg(long, value_name = "N")]
     pub points: Option<u64>,
-    /// How many points are tried at once
+    /// Number of points that are tried at once
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub workers: u64,
 }
@@ -79,7 +79,7 @@ struct Points {
     step: u64,
     n: u64,
     seen: Mutex<(Tally, [u64; 2])>,
-    /// Whether the run commits anything.
+    /// The run commits anything.
     commits: bool,
 }
 
@@ -153,7 +153,7 @@ fn local(args: &Args, replaces: Replaces, tally: Tally) -> Row {
     points.row()
 }
 
-/// What a power failure needs: names only for what is on disk, and the commit's only when all others are.
+/// Checks what a power failure needs: names only for what is on disk, and the commit's only when all others are.
 fn in_order(args: &Args) -> Result<String> {
     let scratch = args.common.scratch()?;
     let night = Night::prepare(&args.common.nearprint, scratch.path(), Place::Local, Spec::new(0))?;

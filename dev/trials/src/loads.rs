@@ -237,7 +237,7 @@ fn ball(options: &Options, checks: &mut Checks) -> Result<()> {
     Ok(())
 }
 
-/// How many unordered pairs of 64-bit values of weight at most 3 differ in at most 3 bits: choose the bits that only the one has, only
+/// Returns how many unordered pairs of 64-bit values of weight at most 3 differ in at most 3 bits: choose the bits that only the one has, only
 /// the other has, and both have.
 fn ball_pairs() -> u64 {
     let choose = |n: u64, k: u64| (0..k).fold(1, |c, i| c * (n - i) / (i + 1));

@@ -20,7 +20,7 @@ const WITH_CRC: &[u8] = include_bytes!("../data/page_crc.parquet");
 /// Memory above that of the undamaged file which a damaged one may take.
 const MORE_MEMORY: u64 = 256 << 20;
 
-/// How a damaged file ended.
+/// The end of a damaged file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum End {
     /// 65, and the message names the file.
@@ -126,7 +126,7 @@ fn row(options: &Options, damage: &Damage) -> Result<Row> {
 
 type Files = Vec<(String, Vec<u8>)>;
 
-/// How a run of one file ends, its output, and its memory.
+/// Returns the end of a run of one file, its output, and its memory.
 fn read(
     nearprint: &Path,
     folder: &Path,

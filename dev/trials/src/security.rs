@@ -519,7 +519,7 @@ fn chromium() -> Option<&'static str> {
     ["chromium", "chromium-browser", "google-chrome"].iter().find(there).copied()
 }
 
-/// What a page looks like after its scripts had their chance.
+/// Returns a page as it is after its scripts had their chance.
 fn rendered(browser: &str, page: &Path, profile: &Path) -> Result<String> {
     let output = Command::new("timeout")
         .args([

@@ -71,7 +71,7 @@ pub fn run(common: &Common) -> Result<Vec<Row>> {
     Ok(vec![row])
 }
 
-/// What was done.
+/// The step that was done.
 #[derive(Debug, Default)]
 struct Done {
     nights: u64,
@@ -150,7 +150,7 @@ struct Pair {
 /// A published night.
 #[derive(Debug, Default)]
 struct Night {
-    /// What its file has, forgotten documents too.
+    /// The content of its file, forgotten documents too.
     input: BTreeMap<String, usize>,
     stored: BTreeMap<String, Stored>,
     decided: BTreeMap<String, Decided>,
@@ -188,7 +188,7 @@ struct Oracle {
     texts: Vec<Known>,
     max_distance: u32,
     max_sketch_distance: u32,
-    /// Whether the keep order is by id, and not by length.
+    /// The keep order is by id, and not by length.
     by_id: bool,
     nights: BTreeMap<String, Night>,
 }
@@ -214,7 +214,7 @@ impl Oracle {
         self.distances(a, b).filter(is_near)
     }
 
-    /// Whether a document of a night represents itself. One without text represents nothing.
+    /// Returns whether a document of a night represents itself. One without text represents nothing.
     fn is_kept(&self, stored: &Stored) -> bool {
         stored.canonical.is_none() && self.texts[stored.text].kind != Kind::Empty
     }

@@ -88,11 +88,11 @@ fn refuse_single_night(documents: &str) -> Result<(), Failure> {
     }
 }
 
-/// What a check found out beside faults.
+/// The findings of a check beside faults.
 #[derive(Debug, Serialize)]
 struct Checked {
     file: String,
-    /// Whether the store is there. If not, the first night makes it.
+    /// The store is there. If not, the first night makes it.
     has_store: bool,
     /// The document file whose columns were looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,7 +118,7 @@ fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
         .then(next))
 }
 
-/// What is wrong with a job file.
+/// The faults of a job file.
 struct Found<'a> {
     job: &'a JobConfig,
     faults: Vec<Fault>,

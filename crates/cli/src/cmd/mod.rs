@@ -90,7 +90,7 @@ struct Session {
     resources: Resources,
     progress: Progress,
     started: Instant,
-    /// Whether the user wants no progress.
+    /// The user wants no progress.
     quiet: bool,
     /// The paths of the job's idf table and user dictionary, for messages.
     idf: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What a person should look at after a night.
+//! Notices: things that a person should look at after a night.
 
 use nearprint_explain::shown_id;
 use nearprint_night::{Breakers, MeasuredNight, RunSummary};

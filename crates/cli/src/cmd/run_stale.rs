@@ -19,7 +19,7 @@ use crate::exit_code::Failure;
 use crate::flags::with_flags;
 use crate::job_config::JobConfig;
 
-/// What was done, in order.
+/// The nights that were made again, in order.
 #[derive(Debug, Default, Serialize)]
 struct Done {
     /// The number of nights that were published again.
@@ -30,7 +30,7 @@ struct Done {
     stale: Vec<String>,
 }
 
-/// What a dry run found.
+/// The findings of a dry run.
 #[derive(Debug, Serialize)]
 struct WouldRun {
     /// The nights that would be run, in order of date.

@@ -13,7 +13,7 @@ use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
 use crate::summary::{SCHEMA_VERSION, json_line, write};
 
-/// What the server did until a signal stopped it.
+/// The work of the server until a signal stopped it.
 #[derive(Serialize)]
 struct ServeSummary {
     stopped_by: String,

@@ -317,14 +317,17 @@ fn gc_text(summary: &GcSummary) -> String {
     }
     for key in &summary.uploads {
         let aborted = if summary.dry_run { "would be aborted" } else { "aborted" };
-        let _ = writeln!(out, "an upload in parts that never ended {aborted}: {key}");
+        let _ = writeln!(out, "{aborted}: the unfinished upload of {key}");
     }
     if summary.n_pruned_commits > 0 {
         let pruned = if summary.dry_run { "would be pruned" } else { "pruned" };
         let _ = writeln!(out, "{} commits that nobody needs {pruned}", grouped(summary.n_pruned_commits));
     }
     for output in &summary.foreign_outputs {
-        let _ = writeln!(out, "not looked at, since it does not bear this store's name: {output} (a run claims it)");
+        let _ = writeln!(
+            out,
+            "not searched, because it does not have this store's _store.json: {output} (a run writes it)"
+        );
     }
     if summary.n_left > 0 {
         let _ = writeln!(out, "{} files are left: run it again", grouped(summary.n_left));

@@ -119,7 +119,7 @@ impl Night {
         delta::night(&output, table, dt).unwrap().into_iter().map(|path| output.join(path)).collect()
     }
 
-    /// Whether a night is in a table.
+    /// Returns whether a night is in a table.
     pub fn is_in_tables(&self, dt: &str) -> bool {
         delta::TABLES.iter().any(|table| !self.table_files(dt, table).is_empty())
     }

@@ -7,7 +7,7 @@ pub const LARGE_LOSS: f64 = 0.1;
 /// A document is longer than its keeper if it has more than this many hundredths of the keeper's characters.
 const LONGER_HUNDREDTHS: u64 = 102;
 
-/// What was measured of a dropped document and its keeper.
+/// The measurements of a dropped document and its keeper.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredDrop {
     /// The share of the document's distinct word 3-grams that the keeper lacks.
@@ -31,7 +31,7 @@ impl MeasuredDrop {
     }
 }
 
-/// What some dropped documents lost.
+/// The losses of some dropped documents.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Losses {
     /// The number of documents.
@@ -110,7 +110,7 @@ impl LostShares {
     }
 }
 
-/// How far the lost shares that a night published are from the exact ones, over near-duplicates that have both.
+/// The differences between the lost shares that a night published and the exact ones, over near-duplicates that have both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct EstimateError {
     /// The number of documents.

@@ -51,7 +51,7 @@ pub struct AuditRequest {
     pub n_examples: usize,
 }
 
-/// What a night lost.
+/// The losses of a night.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Audit {
     /// The night.
@@ -67,9 +67,9 @@ pub struct Audit {
     /// The drawn documents whose texts could not be compared, by the reason. Each counts once: a keeper
     /// that cannot be read before its own text, and that before its keeper's.
     pub unmeasured: Unmeasured,
-    /// What the measured documents lost. Exact copies are among them, and lose nothing.
+    /// The losses of the measured documents. Exact copies are among them, and lose nothing.
     pub all: Losses,
-    /// What the near-duplicates among them lost.
+    /// The losses of the near-duplicates among them.
     pub near: Losses,
     /// The error of the lost shares that the night published, for the near-duplicates.
     pub estimate: EstimateError,
@@ -275,7 +275,7 @@ enum Text {
 #[derive(Debug, Default)]
 struct Texts {
     by_id: BTreeMap<String, Text>,
-    /// Whether texts that no night has may be those of nights that were replaced or dropped.
+    /// Texts that no night has may be those of nights that were replaced or dropped.
     nights_are_gone: bool,
 }
 
@@ -415,7 +415,7 @@ fn pairs(drops: &[Dropped], texts: Texts) -> (Vec<Pair>, Unmeasured) {
 
 /// The measured documents.
 struct MeasuredDrops {
-    /// Whether each is a near-duplicate, and what it lost.
+    /// For each: whether it is a near-duplicate, and what it lost.
     drops: Vec<(bool, MeasuredDrop)>,
     worst: Vec<AuditedDrop>,
 }

@@ -42,7 +42,7 @@ pub struct EvaluateRequest {
     pub analyzer_resources: AnalyzerResources,
     /// The largest distance to list. `None`, or a smaller number, means the profile's.
     pub max_distance: Option<u32>,
-    /// Whether to compare the texts of all documents, and to count the pairs by their exact resemblance.
+    /// The texts of all documents are compared, and the pairs counted by their exact resemblance.
     pub by_resemblance: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct SheetRequest {
     pub sheet: String,
     /// The path of a page for reading the same pairs. `None` means no page.
     pub html: Option<String>,
-    /// Whether the sheet and the page may replace files that exist.
+    /// Says whether the sheet and the page may replace files that exist.
     pub if_exists: IfExists,
     /// The most pairs of one distance.
     pub per_distance: usize,

@@ -101,11 +101,11 @@ pub struct Recommendation {
     /// The estimate at these distances.
     #[serde(flatten)]
     pub best: Estimate,
-    /// Whether these distances are the profile's own.
+    /// True if these distances are the profile's own.
     pub is_own: bool,
     /// The share of the draws in which F1 is higher here than at the profile's own distances.
     pub better_than_own: f64,
-    /// Whether there are enough labels to follow the recommendation.
+    /// True if there are enough labels to follow the recommendation.
     pub enough_labels: bool,
     /// The reasons why there are not enough labels.
     pub too_few: Vec<String>,
@@ -200,7 +200,7 @@ const FEW_IN_ALL: u64 = 50;
 
 struct Labelled {
     sheet: Sheet,
-    /// Whether both the rows and the profile have sketches.
+    /// Both the rows and the profile have sketches.
     has_sketches: bool,
     strata: BTreeMap<u8, Stratum>,
     estimate: Weights,
@@ -225,7 +225,7 @@ impl Labelled {
         let mut warnings = Vec::new();
         if self.sheet.about.profile != digest {
             warnings.push(
-                "the sheet was drawn with another profile: give the `config`, `profile` and `set` of then".to_owned(),
+                "the sheet was drawn with another profile: give the `config`, `profile` and `set` with which it was drawn".to_owned(),
             );
         }
         if self.sheet.n_repeated > 0 {

@@ -1,4 +1,4 @@
-//! What changed between two generations of a night, in one output or in two.
+//! The differences between two generations of a night, in one output or in two.
 
 mod rows;
 mod sorted;
@@ -36,7 +36,7 @@ pub struct DiffPlace {
     pub generation: Option<String>,
 }
 
-/// What changed from generation A of a night to generation B. All counts are complete; only examples are limited.
+/// The changes from generation A of a night to generation B. All counts are complete; only examples are limited.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diff {
     /// The night.
@@ -45,7 +45,7 @@ pub struct Diff {
     pub a: DiffSide,
     /// Generation B.
     pub b: DiffSide,
-    /// What the two were not made alike from, as far as their manifests say it: `release`, `algorithm`,
+    /// The things from which the two were not made alike, as far as their manifests say it: `release`, `algorithm`,
     /// `configuration` (of the fingerprints), `inputs`, `earlier_nights`.
     pub made_from_other: Vec<&'static str>,
     /// The documents.

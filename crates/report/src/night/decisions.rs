@@ -1,4 +1,4 @@
-//! What the decisions of a night say, read in one pass.
+//! The decisions of a night, read in one pass.
 
 use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
@@ -14,7 +14,7 @@ use super::night_report::{Distributions, Example, ReportRequest};
 /// The number of candidates for each example: those with the texts of another one are counted, and not shown.
 const CANDIDATES: usize = 4;
 
-/// What the decisions say.
+/// The counts and examples that the decisions give.
 #[derive(Debug, Default)]
 pub(super) struct Decided {
     pub(super) largest_clusters: Vec<(String, u64)>,

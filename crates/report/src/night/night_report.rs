@@ -1,4 +1,4 @@
-//! What is asked of a report on a night, and what it says.
+//! The request for a report on a night, and its content.
 
 use std::collections::BTreeMap;
 
@@ -31,13 +31,13 @@ pub struct NightReport {
     /// The summary of the run. What the breakers look at is measured anew, from published files alone.
     #[serde(flatten)]
     pub summary: RunSummary,
-    /// Whether nights of earlier dates were added, replaced or dropped since the night was joined with them.
+    /// True if nights of earlier dates were added, replaced or dropped since the night was joined with them.
     pub is_stale: bool,
     /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
     pub largest_clusters: Vec<(String, u64)>,
     /// A few dropped documents: near-duplicates before exact copies, and those that lose most before the others.
     pub examples: Vec<Example>,
-    /// How the near-duplicates and clusters are distributed.
+    /// The distributions of the near-duplicates and clusters.
     pub distributions: Distributions,
     /// The first quarantined rows.
     pub quarantine: Vec<QuarantinedRow>,
@@ -91,7 +91,7 @@ pub struct Example {
     pub texts: Option<(String, String)>,
 }
 
-/// How the near-duplicates and clusters of a night are distributed.
+/// The distributions of the near-duplicates and clusters of a night.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Distributions {
     /// The numbers of near-duplicates by Hamming distance from their canonical documents, from distance 0.

@@ -1,4 +1,4 @@
-//! What a reader of a night should look at first, and how near the breakers came to stopping it.
+//! The facts that a reader of a night should look at first, and how near the breakers came to stopping it.
 
 use nearprint_night::{MeasuredNight, NO_SOURCE};
 
@@ -6,7 +6,7 @@ use super::night_report::NightReport;
 use crate::numbers::{counted, grouped, percent};
 use nearprint_explain::legible;
 
-/// What a reader of a stale night should know.
+/// The note to readers of a stale night.
 pub const STALE: &str = "The night is stale: nights before it were added, replaced or dropped since it was made. \
                          nearprint run --config FILE --stale makes all stale nights anew.";
 
@@ -26,7 +26,7 @@ pub(super) struct Watched {
     pub(super) meaning: &'static str,
     pub(super) value: String,
     pub(super) limit: String,
-    /// Whether the value has reached half of its limit.
+    /// The value has reached half of its limit.
     pub(super) is_near: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How `s3://` places are accessed. Credentials are not settings: they come from the environment, a profile, or the
+/// The settings for access to `s3://` places. Credentials are not settings: they come from the environment, a profile, or the
 /// machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

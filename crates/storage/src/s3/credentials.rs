@@ -44,7 +44,7 @@ struct Known {
 
 /// The default of object_store.
 const DEFAULT_REGION: &str = "us-east-1";
-/// How long before they expire credentials are fetched again.
+/// The time before they expire at which credentials are fetched again.
 const BEFORE_EXPIRY: Duration = Duration::from_secs(5 * 60);
 /// Credentials that are newer than this are not renewed. Many requests may have been refused with the old ones at once,
 /// and some sources keep returning credentials that are about to expire until they have better ones.

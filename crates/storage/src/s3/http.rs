@@ -71,7 +71,7 @@ impl Requests {
     }
 }
 
-/// What all buckets share: one set of counts, and one limit on how many requests are under way.
+/// The state that all buckets share: one set of counts, and one limit on how many requests are under way.
 #[derive(Debug)]
 pub struct Traffic {
     requests: Mutex<Requests>,
@@ -150,7 +150,7 @@ struct Answer {
     body: Bytes,
 }
 
-/// What to do after an attempt.
+/// The next step after an attempt.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Final,
