@@ -91,7 +91,11 @@ impl References {
     /// Returns what a night says about the references. `n_existing` has the number of fingerprints that probed, for each
     /// of them.
     pub(crate) fn joined(&self, n_existing: &[u64]) -> Vec<JoinedReference> {
-        debug_assert_eq!(n_existing.len(), self.0.len(), "each reference has its number of existing documents");
+        debug_assert_eq!(
+            n_existing.len(),
+            self.0.len() + 1,
+            "each reference has its number of existing documents, and the own store has the last one"
+        );
         let states = self.0.iter().zip(self.states()).zip(n_existing);
         let joined = states.map(|((reference, (name, joined)), &n_existing)| JoinedReference {
             store: name.to_owned(),
