@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use crate::support::{NEARPRINT, Night, Ran, Run, delta, expect, nearprint_in, published, snapshot, text};
 use nearprint_harness::night::of_another_release;
 use serde_json::Value;
-use crate::support::{NEARPRINT, Night, Ran, Run, delta, expect, nearprint_in, published, snapshot, text};
 
 const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 

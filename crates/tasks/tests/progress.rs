@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::support::open;
 use futures::TryStreamExt;
 use nearprint_documents::Documents;
 use nearprint_storage::Progress;
 use nearprint_tasks::{FileReading, FingerprintTask, TaskBatch, fingerprint_task};
-use crate::support::open;
 
 /// Fingerprints the documents of a folder. Returns the progress after each batch, and at the end.
 async fn reached(folder: &Path) -> (Arc<Documents>, Vec<u64>) {

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::sync::Arc;
 
+use crate::support::open;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentRange, spans_join};
 use nearprint_storage::Progress;
 use nearprint_tasks::{FileNote, FileReading, FingerprintContext, FingerprintTask, TaskBatch, fingerprint_task};
-use crate::support::open;
 
 /// A member with a response, as its bytes are.
 fn member(url: &str, content_type: &str, body: &[u8]) -> Vec<u8> {

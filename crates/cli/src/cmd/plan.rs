@@ -109,7 +109,7 @@ fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs, verb
         grouped(plan.n_tasks),
         counted(plan.piece_rows as u64, "fingerprint"),
         grouped(plan.tasks_of_worker),
-        in_parts(plan.n_parts),
+        in_slices(plan.n_parts),
         in_bytes(as_f64(plan.memory_bytes)),
     );
     if verbose {
