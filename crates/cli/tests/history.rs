@@ -245,7 +245,8 @@ fn a_store_of_the_last_release_is_read_checked_and_carried_on_and_its_files_stay
     let earlier = std::fs::read_to_string(night.path().join("documents/dt=2026-11-18/pages.jsonl")).unwrap();
     let d =
         earlier.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|row| row["id"] == "d").unwrap();
-    night.documents("2026-11-20", &[("x", d["text"].as_str().unwrap())]).run("2026-11-20", &[]).expect_success();
+    let (same, y, z) = (d["text"].as_str().unwrap(), text(8, 40), text(9, 40));
+    night.documents("2026-11-20", &[("x", same), ("y", &y), ("z", &z)]).run("2026-11-20", &[]).expect_success();
     assert_eq!(night.published("2026-11-20", "decisions")[0][..3], ["x", "drop", "d"]);
     let found = check(&night);
     assert_eq!((found["status"].as_str(), found["n_nights"].as_u64()), (Some("sound"), Some(4)), "{found}");
