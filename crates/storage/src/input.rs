@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce_ranges};
 
 use crate::backend::Backend;
@@ -193,13 +194,17 @@ impl InputFile {
     }
 
     /// Opens the version that was listed. Any other version is an error.
-    async fn open(&self, options: GetOptions) -> Result<GetResult> {
-        match self.backend.store().await?.get_opts(&self.meta.location, options).await {
-            Ok(found) => self.refuse_other_version(&found.meta).map(|()| found),
-            Err(object_store::Error::NotFound { .. }) => Err(self.changed()),
-            Err(source) if is_out_of_range(&source) => Err(self.changed()),
-            Err(source) => Err(StorageError::store("read", &self.url)(source)),
+    fn open(&self, options: GetOptions) -> BoxFuture<'_, Result<GetResult>> {
+        // Boxed, so that not every crate that reads files compiles it again.
+        async move {
+            match self.backend.store().await?.get_opts(&self.meta.location, options).await {
+                Ok(found) => self.refuse_other_version(&found.meta).map(|()| found),
+                Err(object_store::Error::NotFound { .. }) => Err(self.changed()),
+                Err(source) if is_out_of_range(&source) => Err(self.changed()),
+                Err(source) => Err(StorageError::store("read", &self.url)(source)),
+            }
         }
+        .boxed()
     }
 
     /// Compares the version that was read with the one that was listed, because servers differ in how they treat a

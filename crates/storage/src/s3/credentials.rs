@@ -21,6 +21,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt};
 use object_store::aws::AwsCredential;
 use object_store::client::{HttpClient, HttpConnector, HttpRequestBody, ReqwestConnector};
 use object_store::{ClientOptions, CredentialProvider};
@@ -64,7 +65,9 @@ impl Credentials {
     }
 
     /// Loads the other settings of the profile: its region and endpoint.
-    pub async fn settings(&self) -> SdkConfig {
+    ///
+    /// The future is boxed: each crate that waits for one of its own kind would compile the SDK's again.
+    pub fn settings(&self) -> BoxFuture<'_, SdkConfig> {
         let mut region = ProfileFileRegionProvider::builder();
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(SdkHttp);
         if let Some(profile) = &self.profile {
@@ -75,7 +78,7 @@ impl Credentials {
         // Without the default at the end, the SDK would ask the machine's metadata service, which most machines do not
         // have.
         let chain = RegionProviderChain::first_try(from_environment).or_else(region.build()).or_else(DEFAULT_REGION);
-        loader.region(chain).load().await
+        loader.region(chain).load().boxed()
     }
 
     /// Returns credentials that are still valid. They are fetched if none are known, or if the known ones expire within

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use ::http::Method;
+use aws_config::SdkConfig;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::{StreamExt, TryStreamExt};
@@ -119,6 +120,10 @@ impl Bucket {
 
     async fn open(&self) -> Result<Opened> {
         let known = self.shared.credentials.settings().await;
+        self.with_settings(&known)
+    }
+
+    fn with_settings(&self, known: &SdkConfig) -> Result<Opened> {
         let builder = AmazonS3Builder::from_env().with_bucket_name(&self.name);
         let value = |key| builder.get_config_value(&key);
         let own = self.config.endpoint.clone().or_else(|| value(AmazonS3ConfigKey::Endpoint));
