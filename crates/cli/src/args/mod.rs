@@ -70,7 +70,6 @@ const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 
 70 bug, 73 output exists, 74 local disk or memory, 75 try again, 77 permission, 78 bad config, 130/143 signals.";
 
 #[derive(Debug, Subcommand)]
-#[expect(clippy::large_enum_variant, reason = "a process has one command")]
 pub enum Command {
     /// Run a night: fingerprint its documents, join, decide, publish, advance the store
     Run(RunArgs),
