@@ -860,26 +860,52 @@ fn temporary_modes(options: &Options, checks: &mut Checks) -> Result<()> {
         .count("the run", expect(output.status.success(), || shortened(said.lines().last().unwrap_or_default(), 200)));
     let trace = std::fs::read_to_string(folder.path().join("trace.txt"))?;
     let (mut folders, mut files) = (0, 0);
-    for line in trace.lines().filter(|l| l.contains("spill/nearprint-") || l.contains("spill/.nearprint-")) {
-        let mode = line
-            .rsplit_once(") =")
-            .and_then(|(call, _)| call.rsplit_once(", "))
-            .map(|(_, mode)| mode.trim().to_owned());
-        let mode = mode.and_then(|m| u32::from_str_radix(&m, 8).ok());
-        if line.contains("mkdir") {
+    let is_temporary = |call: &&String| call.contains("spill/nearprint-") || call.contains("spill/.nearprint-");
+    for call in whole_calls(&trace).iter().filter(is_temporary) {
+        let mode = mode_of(call);
+        if call.starts_with("mkdir") {
             // What lies below a folder of 0700 is out of reach whatever its mode is.
-            let below = line.split("nearprint-").nth(1).is_some_and(|rest| rest.contains('/'));
+            let below = call.split("nearprint-").nth(1).is_some_and(|rest| rest.contains('/'));
             folders += 1;
-            checks.count("a folder", expect(below || mode == Some(0o700), || shortened(line, 160)));
-        } else if line.contains("O_CREAT") {
+            checks.count("a folder", expect(below || mode == Some(0o700), || shortened(call, 160)));
+        } else if call.contains("O_CREAT") {
             files += 1;
-            checks.count("a file", expect(mode == Some(0o600), || shortened(line, 160)));
+            checks.count("a file", expect(mode == Some(0o600), || shortened(call, 160)));
         }
     }
     checks.note(format!("{folders} folders, {files} files"));
     checks
         .count("something was seen", expect(folders > 0 && files > 0, || "no temporary file in the trace".to_owned()));
     Ok(())
+}
+
+/// The calls of a trace of `strace -f -o`, without the number of the thread, each whole. Where another thread's call comes
+/// between, strace writes the beginning and the end of a call in two lines.
+fn whole_calls(trace: &str) -> Vec<String> {
+    let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut calls = Vec::new();
+    for (thread, call) in trace.lines().filter_map(|line| line.split_once(' ')) {
+        let call = call.trim_start();
+        if let Some(beginning) = call.strip_suffix("<unfinished ...>") {
+            begun.insert(thread, beginning.trim_end());
+        } else if let Some((_, end)) = call.strip_prefix("<... ").and_then(|call| call.split_once("resumed>")) {
+            // Of a thread that ended within the call, the end is ` <unfinished ...>) = ?`.
+            let end = end.trim_start().trim_start_matches("<unfinished ...>");
+            calls.extend(begun.remove(thread).map(|beginning| format!("{beginning}{end}")));
+        } else {
+            calls.push(call.to_owned());
+        }
+    }
+    // strace prints all arguments of these calls before they return, so that a call without an end says what it was for.
+    calls.extend(begun.into_values().map(|beginning| format!("{beginning}) = ?")));
+    calls
+}
+
+/// The last argument of a call, as the mode of a file.
+fn mode_of(call: &str) -> Option<u32> {
+    let (call, _) = call.rsplit_once(" = ")?;
+    let (_, mode) = call.trim_end().strip_suffix(')')?.rsplit_once(", ")?;
+    u32::from_str_radix(mode, 8).ok()
 }
 
 fn locks_and_stale_folders(options: &Options, checks: &mut Checks) -> Result<()> {
@@ -1262,4 +1288,38 @@ fn strangers(options: &Options, checks: &mut Checks) -> Result<()> {
     let done = serving.stop(Signal::SIGTERM)?;
     checks.count("the end", expect(done.code == 143, || done.said()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mode_of, whole_calls};
+
+    #[test]
+    fn a_call_that_strace_wrote_in_two_lines_is_read_as_one() {
+        let trace = "\
+71  mkdir(\"/spill/nearprint-x\", 0700 <unfinished ...>
+72  openat(AT_FDCWD, \"/etc/passwd\", O_RDONLY|O_CLOEXEC) = 3
+73  openat(AT_FDCWD, \"/spill/nearprint-x/a\", O_RDWR|O_CREAT|O_EXCL, 0600 <unfinished ...>
+71  <... mkdir resumed>)                    = 0
+72  --- SIGCHLD {si_signo=SIGCHLD} ---
+73  <... openat resumed>)       = -1 EEXIST (File exists)
+71  openat(AT_FDCWD, \"b\", O_RDWR|O_CREAT, 0644)    = 4
+74  mkdir(\"c\", 0755 <unfinished ...>
+73  mkdir(\"d\", 0711 <unfinished ...>
+73  <... mkdir resumed> <unfinished ...>)   = ?
+";
+        let calls = whole_calls(trace);
+        let with_modes: Vec<(&str, Option<u32>)> = calls.iter().map(|call| (&call[..4], mode_of(call))).collect();
+        let expected = [
+            ("open", None),
+            ("mkdi", Some(0o700)),
+            ("--- ", None),
+            ("open", Some(0o600)),
+            ("open", Some(0o644)),
+            ("mkdi", Some(0o711)),
+            ("mkdi", Some(0o755)),
+        ];
+        assert_eq!(with_modes, expected);
+        assert_eq!(calls[1], "mkdir(\"/spill/nearprint-x\", 0700)                    = 0");
+    }
 }
