@@ -24,7 +24,7 @@ command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked --debug --
 }
 # A stable toolchain takes the fuzzer's flags too, when told so.
 export RUSTC_BOOTSTRAP=1
-cargo fuzz build --sanitizer none
+cargo fuzz build --fuzz-dir . --sanitizer none
 python3 make_seeds.py corpus
 mkdir -p artifacts
 
@@ -32,7 +32,7 @@ fuzz() {
     local target=$1 log=artifacts/$1.log started=$SECONDS crashes executions coverage
     mkdir -p "artifacts/$target"
     # The fuzzer's exit code is that of a crash; a run of this length ends by itself.
-    TOKENIZER=${target#tokenize-} cargo fuzz run --sanitizer none "${target%%-*}" "corpus/$target" -- \
+    TOKENIZER=${target#tokenize-} cargo fuzz run --fuzz-dir . --sanitizer none "${target%%-*}" "corpus/$target" -- \
         -max_total_time="$seconds" -max_len=8192 -timeout=20 -dict=text.dict -print_final_stats=1 \
         -artifact_prefix="artifacts/$target/" >"$log" 2>&1 && crashes=0 || crashes=1
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
