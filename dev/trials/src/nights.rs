@@ -81,7 +81,7 @@ fn in_a_row(args: &Args) -> Result<String> {
         let left = std::fs::read_dir(dir.join("spill"))?.count();
         require!(left == 0, "night {i} left {left} things in the spill folder");
         took.push(ran);
-        if took.len() % PERIOD == 0 {
+        if took.len().is_multiple_of(PERIOD) {
             command(&["store", "compact", "--spill-dir", "spill"])
                 .run()?
                 .ends_with(&[0], &[])
