@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
+use clap::{ArgMatches, CommandFactory};
 use nearprint_night::is_among_documents;
 use nearprint_storage::{Folder, Storage, redact};
 use serde::Deserialize;
@@ -98,9 +98,16 @@ struct Guarded {
 }
 
 impl Beside {
-    /// Reads the arguments, of which the first is the name of the program, as far as they can be read, and the job file
-    /// that they name, with or without faults. A job file that cannot be read guards no place: the command will say so.
-    pub fn of(arguments: &[OsString]) -> Self {
+    /// Reads arguments that clap refused, of which the first is the name of the program, as far as they can be read.
+    pub fn of_refused(arguments: &[OsString]) -> Self {
+        // Arguments that cannot be read at all name no file.
+        let matches = Cli::command().ignore_errors(true).try_get_matches_from(arguments);
+        Self::of(&matches.unwrap_or_default())
+    }
+
+    /// Takes the places from the arguments, and from the job file that they name, with or without faults. A job file that cannot
+    /// be read guards no place: the command will say so.
+    pub fn of(arguments: &ArgMatches) -> Self {
         let (command, values) = values(arguments);
         let of = |id: &str| values.get(id).cloned().unwrap_or_default();
         let mut files = Vec::new();
@@ -117,7 +124,7 @@ impl Beside {
             let config = if command == "config check" { of("file") } else { of("config") };
             if let Some(job) = config.first().map(Path::new).and_then(job) {
                 storage = Storage::new(job.s3());
-                guarded.extend(places(&job));
+                guarded.extend(job.guarded().into_iter().map(|(key, url)| Guarded { key: key.to_owned(), url }));
             }
             listed = of("files_from").first().map(|list| files_of(Path::new(list))).unwrap_or_default();
         }
@@ -338,15 +345,6 @@ fn job(path: &Path) -> Option<JobConfig> {
     path.is_file().then(|| JobConfig::read_with_faults(path).ok()).flatten().map(|(job, _)| job)
 }
 
-/// Returns the places of a job's data, and the files that it reads, as a command line names them.
-fn places(job: &JobConfig) -> Vec<Guarded> {
-    let named = [("documents", &job.documents), ("store", &job.store), ("output", &job.output)];
-    let named = named.into_iter().filter_map(|(key, url)| Some((key, url.clone()?)));
-    let references = job.references.iter().map(|url| ("references", url.clone()));
-    let places = named.chain(references).map(|(key, url)| (key, job.folder().typed(&url)));
-    places.chain(job.files_read()).map(|(key, url)| Guarded { key: key.to_owned(), url }).collect()
-}
-
 /// Returns the whole local paths in a list of documents. What is no regular file is not read, as above.
 fn files_of(list: &Path) -> Vec<PathBuf> {
     let content = if list.is_file() { std::fs::read_to_string(list).unwrap_or_default() } else { String::new() };
@@ -355,12 +353,9 @@ fn files_of(list: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the command, and the values of all arguments that matter here, also those that are defaults.
-fn values(arguments: &[OsString]) -> (String, BTreeMap<&'static str, Vec<String>>) {
-    let Ok(matches) = Cli::command().ignore_errors(true).try_get_matches_from(arguments) else {
-        return (String::new(), BTreeMap::new());
-    };
+fn values(matches: &ArgMatches) -> (String, BTreeMap<&'static str, Vec<String>>) {
     let ids: BTreeSet<&'static str> = FILES.iter().map(|file| file.1).chain(GUARDED).chain(["files_from"]).collect();
-    let (mut names, mut found, mut level) = (Vec::new(), BTreeMap::new(), Some(&matches));
+    let (mut names, mut found, mut level) = (Vec::new(), BTreeMap::new(), Some(matches));
     while let Some(matches) = level {
         for id in &ids {
             // What stands before a command is among the matches of the command too.
@@ -373,4 +368,49 @@ fn values(arguments: &[OsString]) -> (String, BTreeMap<&'static str, Vec<String>
         level = below.map(|(_, matches)| matches);
     }
     (names.join(" "), found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::any::TypeId;
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+
+    use clap::{Command, CommandFactory};
+
+    use super::{FILES, GUARDED};
+    use crate::args::Cli;
+    use crate::place::Given;
+
+    /// The arguments that name folders in which guarded places may lie, and the list of documents, whose files are guarded.
+    const NEITHER: [&str; 3] = ["files_from", "roots", "spill_dir"];
+
+    /// The arguments of a command and of those below it whose values are places, each with the name of its command.
+    fn places(command: &Command, name: &str, found: &mut BTreeSet<(String, String)>) {
+        let types = [TypeId::of::<PathBuf>(), TypeId::of::<Given>()];
+        for argument in command.get_arguments() {
+            let value = argument.get_value_parser().type_id();
+            if types.iter().any(|of| value == *of) {
+                found.insert((name.to_owned(), argument.get_id().to_string()));
+            }
+        }
+        for below in command.get_subcommands() {
+            places(below, format!("{name} {}", below.get_name()).trim(), found);
+        }
+    }
+
+    #[test]
+    fn every_argument_that_names_a_place_is_known_as_a_file_that_is_written_or_as_one_that_is_guarded() {
+        let mut found = BTreeSet::new();
+        places(&Cli::command(), "", &mut found);
+        let is_written = |(command, id): &(String, String)| FILES.iter().any(|file| file.0 == command && file.1 == id);
+        let is_known = |of: &(String, String)| is_written(of) || GUARDED.iter().chain(&NEITHER).any(|id| *id == of.1);
+        let unknown: Vec<_> = found.iter().filter(|of| !is_known(of)).collect();
+        assert!(unknown.is_empty(), "files that are written belong to FILES, all others to GUARDED: {unknown:?}");
+        let written: Vec<_> =
+            FILES.iter().filter(|file| !found.contains(&(file.0.to_owned(), file.1.to_owned()))).collect();
+        assert!(written.is_empty(), "no such arguments: {written:?}");
+        let unused: Vec<_> = GUARDED.iter().filter(|id| !found.iter().any(|(_, known)| known == *id)).collect();
+        assert!(unused.is_empty(), "no such arguments: {unused:?}");
+    }
 }

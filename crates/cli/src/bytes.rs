@@ -1,13 +1,25 @@
 //! Sizes in bytes, in the notation that people use.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 /// A number of bytes, written as `512MiB`, `4GB` or plain digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "BytesText")]
 pub struct Bytes(pub usize);
+
+impl JsonSchema for Bytes {
+    fn schema_name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string"] })
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(untagged)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use nearprint_pipeline::PipelineError;
 use nearprint_storage::{ErrorKind, Requests, StorageError, locked};
 use nearprint_store::StoreError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error_place::ErrorPlace;
@@ -39,11 +40,11 @@ pub struct Failure {
 }
 
 /// The rows that are no documents and fail a night, for its summary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct BadRows {
-    /// Their numbers by reason.
+    /// The numbers of rows that are no documents by reason, if these failed the night.
     pub(crate) bad_rows_by_reason: BTreeMap<String, u64>,
-    /// Files, rows and reasons of the first of them.
+    /// Files, rows and reasons of the first of these rows.
     pub(crate) examples: Vec<String>,
 }
 
@@ -244,19 +245,19 @@ impl Failure {
 
     /// Returns the message as one line.
     pub(crate) fn line(&self) -> String {
-        one_line(&self.message)
+        without_controls(&self.message)
     }
 
     /// Returns the hint without control characters.
     pub(crate) fn hint(&self) -> Option<String> {
-        self.hint.as_ref().map(|hint| one_line(hint))
+        self.hint.as_ref().map(|hint| without_controls(hint))
     }
 
     /// Writes the message to standard error as one line, or the faults of a job file as one line each, and the hint as
     /// another one.
     pub(crate) fn say(&self) {
         let file = self.place.file.as_deref().unwrap_or_default();
-        let faults = self.faults.iter().map(|fault| one_line(&fault.said(file)));
+        let faults = self.faults.iter().map(|fault| without_controls(&fault.said(file)));
         let lines: Vec<String> = if self.faults.is_empty() { vec![self.line()] } else { faults.collect() };
         for line in lines {
             let _ = writeln!(std::io::stderr(), "nearprint: error: {line}");
@@ -267,7 +268,8 @@ impl Failure {
     }
 }
 
-fn one_line(text: &str) -> String {
+/// Puts a blank in the place of each control character, such as a line break.
+fn without_controls(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

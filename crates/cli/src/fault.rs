@@ -2,14 +2,16 @@
 //! looked at again.
 
 use nearprint_storage::foreign;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::job_keys::{self, line_and_column};
 
 /// A fault of a job file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fault {
     /// The position in the text.
     #[serde(skip)]
@@ -95,9 +97,9 @@ impl Fault {
     }
 }
 
-/// Reads a TOML text. Keys that are unknown or whose values are wrong are faults, and have their defaults. The faults are in
+/// Reads a TOML text of this schema. Keys that are unknown or whose values are wrong are faults, and have their defaults. The faults are in
 /// no order. If the text is no TOML, the first place where it is none is all that can be told.
-pub fn parsed<T: Default + DeserializeOwned>(text: &str) -> (T, Vec<Fault>) {
+pub fn parsed<T: Default + DeserializeOwned>(text: &str, schema: &Value) -> (T, Vec<Fault>) {
     let (mut table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // The others may be consequences of the first.
@@ -105,7 +107,7 @@ pub fn parsed<T: Default + DeserializeOwned>(text: &str) -> (T, Vec<Fault>) {
         return (T::default(), errors.iter().take(1).map(of_syntax).collect());
     }
     let mut faults = Vec::new();
-    for unknown in job_keys::unknown(table.get_ref()) {
+    for unknown in job_keys::unknown(table.get_ref(), schema) {
         let key = unknown.path.join(".");
         faults.push(Fault::at(text, Some(unknown.offset), Some(key), unknown.reason).meant(unknown.meant));
         remove(table.get_mut(), &unknown.path);

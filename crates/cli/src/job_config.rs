@@ -2,15 +2,19 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use nearprint_documents::{DocumentColumns, DuplicateIds, InputPolicy, WarcId, WebPages};
+use nearprint_fingerprint::FingerprintConfig;
 use nearprint_night::{Breakers, usual_lost_share};
 use nearprint_pipeline::{ClusterRule, PairsMode, PipelineError, Resources};
-use nearprint_profile::{self as profile, HtmlText, ProfileConfig, ProfileError};
+use nearprint_profile::{self as profile, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig};
 use nearprint_storage::{Roots, S3Config, foreign};
 use nearprint_store::Writers;
 use nearprint_tasks::{KeepKey, LENGTH};
-use nearprint_tokenize::Resources as AnalyzerResources;
+use nearprint_tokenize::{Resources as AnalyzerResources, TokenizeConfig};
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -22,52 +26,140 @@ use crate::job_folder::JobFolder;
 use crate::job_keys;
 use crate::place::{Dates, Given, refuse_stream, refuse_unexpanded};
 use crate::remedy::Remedy;
+use crate::schema::{each, in_words, properties};
 
-/// A job file.
-#[derive(Debug, Clone, Deserialize)]
+/// A job file of nearprint, in TOML. jobs/nightly.toml explains the keys with their defaults.
+///
+/// The schema of a job file is derived from this declaration. `x-digest` says what the value of a key is a part of. `night`: the digest
+/// of a night, so another value makes another result of the same night, and a published night is refused. `profile`: the
+/// configuration, so a store takes one value only. `none`: neither. The keys of a table have the word of the table. Tests hold all
+/// keys to their words.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(title = "A job file of nearprint")]
 pub struct JobConfig {
+    /// The named profile from which the rest starts.
+    #[schemars(extend("enum" = profile_names()), extend("x-digest" = "profile"))]
     pub profile: String,
+    /// The folder of the crawl; `{dt}` stands for the night.
+    #[schemars(schema_with = "path", extend("x-digest" = "night"))]
     pub documents: Option<String>,
+    /// The version of the Delta table of documents. Without it, the newest is read.
+    #[schemars(extend("x-digest" = "night"))]
     pub documents_version: Option<u64>,
+    /// The fingerprints of all earlier nights.
+    #[schemars(schema_with = "path", extend("x-digest" = "none"))]
     pub store: Option<String>,
+    /// Other stores with which each night is joined.
+    #[schemars(schema_with = "paths", extend("x-digest" = "night"))]
     pub references: Vec<String>,
+    /// The root of the results.
+    #[schemars(schema_with = "path", extend("x-digest" = "none"))]
     pub output: Option<String>,
+    /// Whether a run makes a store where there is none.
+    #[schemars(extend("x-digest" = "none"))]
     pub create_store: bool,
+    /// The number of nights that the store keeps. Without it, the store keeps all.
+    #[schemars(extend("x-digest" = "none"))]
     pub keep_nights: Option<NonZeroU32>,
+    /// The column of the ids.
+    #[schemars(extend("x-digest" = "night"))]
     pub id_column: String,
+    /// The column of the texts.
+    #[schemars(extend("x-digest" = "night"))]
     pub text_column: String,
+    /// The column of the sources. Without it, the ids name them.
+    #[schemars(extend("x-digest" = "night"))]
     pub source_column: Option<String>,
+    /// The keep order: columns with asc or desc.
+    #[schemars(extend("x-digest" = "night"))]
     pub keep: Option<Vec<String>>,
+    /// The most rows that may be quarantined.
+    #[schemars(extend("x-digest" = "none"))]
     max_bad_rows: u64,
+    /// The most unreadable files that may be passed over.
+    #[schemars(extend("x-digest" = "none"))]
     max_bad_files: u64,
+    /// The largest text, such as 512MiB or 4GB.
+    #[schemars(extend("x-digest" = "night"))]
     max_doc_bytes: Bytes,
+    /// The treatment of rows whose id an earlier row has.
+    #[schemars(extend("x-digest" = "night"))]
     on_duplicate_id: DuplicateIds,
+    /// Whether binary columns of Parquet files are taken for text.
+    #[schemars(extend("x-digest" = "night"))]
     binary_as_utf8: bool,
+    /// The id of a page in a WARC file.
+    #[schemars(extend("x-digest" = "night"))]
     warc_id: WarcId,
+    /// The text of a web page: main, all, or a selector.
+    #[schemars(extend("x-digest" = "profile"))]
     html_text: HtmlText,
+    /// Whether a night may have no files.
+    #[schemars(extend("x-digest" = "none"))]
     allow_empty: bool,
+    /// The file that the night's folder must have.
+    #[schemars(extend("x-digest" = "none"))]
     require_marker: Option<String>,
+    /// The pairs to write.
+    #[schemars(extend("x-digest" = "night"))]
     pub pairs: PairsMode,
+    /// The most pairs that "all" may write.
+    #[schemars(extend("x-digest" = "none"))]
     pub max_pairs: u64,
+    /// The rule by which documents are dropped.
+    #[schemars(extend("x-digest" = "night"))]
     pub clusters: ClusterRule,
+    /// The largest share of its features that a near-duplicate may lose.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-digest" = "night"))]
     pub max_lost_share: Option<f64>,
+    /// The file of words for jieba.
+    #[schemars(schema_with = "path", extend("x-digest" = "profile"))]
     pub user_dictionary: Option<PathBuf>,
+    /// The file of stop words.
+    #[schemars(schema_with = "path", extend("x-digest" = "profile"))]
     pub stop_words: Option<PathBuf>,
+    /// The idf table.
+    #[schemars(schema_with = "path", extend("x-digest" = "profile"))]
     pub idf: Option<PathBuf>,
+    /// The number of bits of a fingerprint; a store takes 32 or 64.
+    #[schemars(extend("enum" = [32, 64, 128]), extend("x-digest" = "profile"))]
     bits: Option<i64>,
+    /// The settings from text to features.
+    #[schemars(with = "TokenizeConfig", extend("x-digest" = "profile"))]
     tokenize: Option<Table>,
+    /// The settings from features to fingerprint.
+    #[schemars(with = "FingerprintConfig", extend("x-digest" = "profile"))]
     fingerprint: Option<Table>,
+    /// The settings of the sketch: 256 bits of least hashes.
+    #[schemars(with = "SketchConfig", extend("x-digest" = "profile"))]
     sketch: Option<Table>,
+    /// The distances that make a pair.
+    #[schemars(with = "JoinConfig", extend("x-digest" = "night"))]
     join: Option<Table>,
+    /// The resources that a run may take.
+    #[schemars(extend("x-digest" = "none"))]
     resources: ResourcesConfig,
+    /// The settings by which s3:// is reached.
+    #[schemars(extend("x-digest" = "none"))]
     s3: S3Config,
+    /// The limits of nights that look unlike any crawl.
+    #[schemars(extend("x-digest" = "none"))]
     pub breakers: Breakers,
+    /// The places in which everything that is read must lie, and store and output.
+    #[schemars(schema_with = "paths", extend("x-digest" = "none"))]
     roots: Vec<String>,
+    /// The other places in which the log of a Delta table of documents may name files.
+    #[schemars(schema_with = "paths", extend("x-digest" = "none"))]
     clone_roots: Vec<String>,
+    /// Whether nobody else ever writes to the store.
+    #[schemars(extend("x-digest" = "none"))]
     pub single_writer: bool,
+    /// The file that a run locks.
+    #[schemars(schema_with = "path", extend("x-digest" = "none"))]
     pub lock: Option<PathBuf>,
     /// The longest wait for the lock, in seconds.
+    #[schemars(extend("x-digest" = "none"))]
     pub lock_wait: u64,
     /// The job file itself, its text, and its folder.
     #[serde(skip)]
@@ -76,6 +168,62 @@ pub struct JobConfig {
     text: String,
     #[serde(skip)]
     folder: JobFolder,
+}
+
+static PUBLISHED: LazyLock<serde_json::Value> = LazyLock::new(|| {
+    let mut schema = declared();
+    each(&mut schema, &mut |schema| drop(schema.remove(DIGEST)));
+    schema
+});
+
+/// The word of a key's declaration that says which digest its value belongs to.
+const DIGEST: &str = "x-digest";
+
+/// The tables whose defaults are those of the named profile.
+const OF_PROFILE: [&str; 4] = ["tokenize", "fingerprint", "sketch", "join"];
+
+/// Returns the JSON Schema of a job file.
+pub fn schema() -> &'static serde_json::Value {
+    &PUBLISHED
+}
+
+/// Derives the schema of a job file from its declaration. No key is required: the command line may give what is missing, and the
+/// profile has the rest of its tables.
+fn declared() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = in_words(settings.into_generator().into_root_schema_for::<JobConfig>().to_value());
+    optional(&mut schema);
+    each(&mut schema, &mut |schema| {
+        if !schema.get("default").is_some_and(|value| value.is_boolean() || value.is_number() || value.is_string()) {
+            schema.remove("default");
+        }
+    });
+    let keys = schema.as_object_mut().into_iter().flat_map(properties);
+    for (_, table) in keys.filter(|(key, _)| OF_PROFILE.contains(&key.as_str())) {
+        each(table, &mut |schema| drop(schema.remove("default")));
+    }
+    schema
+}
+
+/// Lets all keys of a table and of the tables in it be left out. What is inside a value is not.
+fn optional(table: &mut serde_json::Value) {
+    let serde_json::Value::Object(table) = table else { return };
+    table.remove("required");
+    properties(table).for_each(|(_, value)| optional(value));
+}
+
+/// The names of the profiles, of which the schema lists all.
+fn profile_names() -> Vec<&'static str> {
+    profile::profiles().map(|(name, ..)| *name).collect()
+}
+
+/// The schema of a path or URL, which begins at the folder of the job file if it is relative.
+fn path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "path" })
+}
+
+fn paths(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": path(generator) })
 }
 
 impl Default for JobConfig {
@@ -129,14 +277,21 @@ impl Default for JobConfig {
     }
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct ResourcesConfig {
+    /// The number of threads. Without it, one for each core.
     threads: Option<NonZeroU16>,
+    /// The memory, such as 512MiB or 4GB.
     memory_limit: Option<Bytes>,
+    /// The memory of the reduce, such as 512MiB or 4GB.
     reduce_memory: Option<Bytes>,
+    /// The folder for temporary files.
+    #[schemars(schema_with = "path")]
     spill_dir: Option<PathBuf>,
+    /// Whether a run first checks the room in that folder, the output and the store.
     preflight: Option<bool>,
+    /// The most bytes that the reduce may spill, such as 512MiB or 4GB.
     max_spill: Option<Bytes>,
 }
 
@@ -164,7 +319,7 @@ impl JobConfig {
     /// The file cannot be read.
     pub fn read_with_faults(path: &Path) -> Result<(Self, Vec<Fault>), Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| unread(path, &e))?;
-        let (mut job, mut faults) = parsed::<Self>(&text);
+        let (mut job, mut faults) = parsed::<Self>(&text, schema());
         job.path = Some(path.to_path_buf());
         job.folder = JobFolder::of(path);
         if faults.iter().all(|fault| !fault.is_of_syntax) {
@@ -451,14 +606,14 @@ impl JobConfig {
         })
     }
 
-    /// Returns the local files that a command with this job reads, each with the key that names it, and its path.
-    pub fn files_read(&self) -> Vec<(&'static str, String)> {
-        let named = [
-            ("user_dictionary", self.user_dictionary.as_deref()),
-            ("stop_words", self.stop_words.as_deref()),
-            ("idf", self.idf.as_deref()),
-        ];
-        named.into_iter().filter_map(|(key, path)| Some((key, path?.display().to_string()))).collect()
+    /// Returns the keys that name the places of the job's data and the files that it reads or locks, each with its place as a
+    /// command line names it. No command writes a file of another kind there.
+    pub fn guarded(&self) -> Vec<(&'static str, String)> {
+        let places = self.places().into_iter().map(|(key, place)| (key, self.folder.typed(place)));
+        let mut job = self.clone();
+        let files = job.files().map(|(key, file)| Some((key, file.take()?.display().to_string())));
+        let all = places.chain(files.into_iter().flatten());
+        all.filter(|(key, _)| !UNGUARDED.contains(key)).collect()
     }
 
     /// Returns the settings that decide what a night keeps, as pairs of a key and its value, for people.
@@ -655,6 +810,9 @@ impl JobConfig {
     }
 }
 
+/// The keys of folders in which all the others may lie.
+const UNGUARDED: [&str; 3] = ["roots", "clone_roots", "resources.spill_dir"];
+
 /// Reads the file that a key names, if it names one.
 fn content_of(key: &str, file: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(file) = file else { return Ok(None) };
@@ -758,20 +916,20 @@ fn meant<'a>(path: &Path, beside: &'a [String]) -> Option<&'a String> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
-    use super::JobConfig;
-    use crate::job_keys::schema;
+    use super::{DIGEST, JobConfig, declared, schema};
+    use crate::{Stop, night};
 
     /// The texts of a job file that name no path.
-    const NO_PATHS: [&str; 14] = [
+    const NO_PATHS: [&str; 13] = [
         "id_column",
         "text_column",
         "source_column",
         "keep",
         "max_doc_bytes",
-        "html_text",
         "require_marker",
         "tokenize.stop_words.drop_parts_of_speech",
         "resources.memory_limit",
@@ -816,5 +974,150 @@ mod tests {
         let files: Vec<&str> = job.files().into_iter().map(|(key, _)| key).collect();
         let known: BTreeSet<&str> = job.places().into_iter().map(|(key, _)| key).chain(files).collect();
         assert_eq!(keys(true), known, "its folder is not that of the job file");
+    }
+
+    /// The keys below a part of the declared schema that are no tables, each with its schema and its word, which may be that of its
+    /// table.
+    fn words(schema: &Value, path: &str, of_table: Option<&str>, found: &mut Vec<(String, Value, String)>) {
+        for (key, of_value) in schema["properties"].as_object().into_iter().flatten() {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let word = of_value[DIGEST].as_str().or(of_table);
+            if of_value["properties"].is_object() {
+                words(of_value, &path, word, found);
+            } else {
+                let word = word.unwrap_or_else(|| panic!("{path}: say in its declaration which digest it belongs to"));
+                found.push((path, of_value.clone(), word.to_owned()));
+            }
+        }
+    }
+
+    /// Other values than the usual ones, where the schema does not tell which value is another one that is valid.
+    const OTHERS: [(&str, &str); 43] = [
+        ("profile", "'han-bigrams'"),
+        ("documents", "'copied'"),
+        ("references", "['reference/store']"),
+        ("create_store", "false"),
+        ("id_column", "'other'"),
+        ("text_column", "'other'"),
+        ("source_column", "'other'"),
+        ("keep", "['other desc']"),
+        ("max_doc_bytes", "'1MiB'"),
+        ("html_text", "'all'"),
+        ("require_marker", "'a.jsonl'"),
+        ("user_dictionary", "'words.txt'"),
+        ("stop_words", "'words.txt'"),
+        ("idf", "'idf.txt'"),
+        ("bits", "32"),
+        ("roots", "['.']"),
+        ("clone_roots", "['elsewhere']"),
+        ("lock", "'lock'"),
+        ("max_lost_share", "0.5"),
+        ("tokenize.normalize.nfkc", "false"),
+        ("tokenize.normalize.case_fold", "false"),
+        ("tokenize.normalize.html_entities", "false"),
+        ("tokenize.normalize.control_characters", "false"),
+        ("tokenize.normalize.white_space", "false"),
+        ("tokenize.tokenizer.kind", "'words'"),
+        ("tokenize.tokenizer.drop_tokens_without_alphanumeric", "false"),
+        ("tokenize.stop_words.drop_parts_of_speech", "['u']"),
+        ("tokenize.features.weight", "'count'"),
+        ("tokenize.features.shingle", "2\ntokenize.features.short_word = 0"),
+        ("fingerprint.feature_hash", "{ xxh3 = { seed = 3 } }"),
+        ("fingerprint.bit_rule", "'non_negative'"),
+        ("sketch.tokenizer", "'pairs'"),
+        ("sketch.shingle", "2"),
+        ("resources.memory_limit", "'1GiB'"),
+        ("resources.reduce_memory", "'1GiB'"),
+        ("resources.max_spill", "'1GiB'"),
+        ("resources.spill_dir", "'spill'"),
+        ("resources.preflight", "false"),
+        ("s3.endpoint", "'http://127.0.0.1:1'"),
+        ("s3.region", "'x'"),
+        ("s3.profile", "'x'"),
+        ("warc_id", "'url_time'"),
+        ("join.max_distance", "3"),
+    ];
+
+    /// Keys of which another value is another history, or needs other documents: nothing is compared.
+    const NOT_COMPARED: [(&str, &str); 3] = [
+        ("store", "another store has other nights"),
+        ("output", "a store has its nights in one output"),
+        ("documents_version", "only Delta tables have versions; their files are inputs of the night"),
+    ];
+
+    /// Another value of a key than its default.
+    fn other(key: &str, schema: &Value) -> String {
+        if let Some((_, value)) = OTHERS.iter().find(|(own, _)| *own == key) {
+            return (*value).to_owned();
+        }
+        let default = &schema["default"];
+        let names = schema["enum"].as_array().into_iter().flatten();
+        match (names.filter(|name| *name != default).next_back(), schema["type"].as_str()) {
+            (Some(name), _) => name.to_string(),
+            (None, Some("boolean")) => (default != &json!(true)).to_string(),
+            (None, Some("integer")) => (default.as_u64().unwrap_or(6) + 1).to_string(),
+            (None, Some("number")) => "0.5".to_owned(),
+            _ => panic!("{key}: add another value to OTHERS"),
+        }
+    }
+
+    /// What a dry run makes of a night that is published, by the word of the key that is changed.
+    fn outcome(folder: &Path, job: &str) -> Result<&'static str, String> {
+        let file = folder.join("job.toml");
+        std::fs::write(&file, job).unwrap();
+        let arguments =
+            ["--config".as_ref(), file.as_os_str(), "--dt".as_ref(), "2026-11-20".as_ref(), "--dry-run".as_ref()];
+        match night(arguments.map(Into::into), &Stop::default(), None) {
+            Ok(summary) if summary["status"] == "already_published" => Ok("none"),
+            Ok(summary) => Err(format!("{summary}")),
+            Err(failed) if failed.failure.message.contains("is published from other") => Ok("night"),
+            Err(failed) if failed.failure.message.contains("start a new store") => Ok("profile"),
+            Err(failed) => Err(failed.failure.message),
+        }
+    }
+
+    #[test]
+    fn every_key_says_which_digest_it_belongs_to_and_another_value_changes_that_digest_and_no_other() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path();
+        for place in ["documents/dt=2026-11-20", "copied/dt=2026-11-20", "spill"] {
+            std::fs::create_dir_all(folder.join(place)).unwrap();
+        }
+        let row = |id: &str| json!({ "id": id, "text": format!("a text of {id}"), "other": id }).to_string() + "\n";
+        for place in ["documents", "copied"] {
+            std::fs::write(folder.join(format!("{place}/dt=2026-11-20/a.jsonl")), row("a") + &row("b")).unwrap();
+        }
+        std::fs::write(folder.join("words.txt"), "words\n").unwrap();
+        std::fs::write(folder.join("idf.txt"), "words 1.5\n").unwrap();
+        let job = |key: &str, value: &str| {
+            let places =
+                [("documents", "'documents'"), ("store", "'store'"), ("output", "'results'"), ("create_store", "true")];
+            let own = [(key, value)];
+            let lines =
+                places.iter().filter(|(place, _)| *place != key).chain(own.iter().filter(|(key, _)| !key.is_empty()));
+            lines.map(|(key, value)| format!("{key} = {value}\n")).collect::<String>()
+        };
+        for job in [
+            job("", ""),
+            job("", "").replace("'store'", "'reference/store'").replace("'results'", "'reference/results'"),
+        ] {
+            std::fs::write(folder.join("job.toml"), job).unwrap();
+            let arguments = ["--config".into(), folder.join("job.toml").into(), "--dt".into(), "2026-11-20".into()];
+            night(arguments, &Stop::default(), None).unwrap();
+        }
+        let mut keys = Vec::new();
+        words(&declared(), "", None, &mut keys);
+        let mut wrong = Vec::new();
+        for (key, of_value, word) in keys {
+            if NOT_COMPARED.iter().any(|(own, _)| *own == key) {
+                continue;
+            }
+            let value = other(&key, &of_value);
+            let found = outcome(folder, &job(&key, &value));
+            if found.as_deref() != Ok(word.as_str()) {
+                wrong.push(format!("{key} = {value}: said {word}, found {found:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

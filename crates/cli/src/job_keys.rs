@@ -1,28 +1,9 @@
 //! The keys of job files, from the JSON Schema of a job file. It says where a wrong key or name stands and which one was
 //! meant. The types of all other values are checked where the values are read.
 
-use std::sync::LazyLock;
-
-use nearprint_profile::profiles;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// The JSON Schema of a job file. A test compares its keys with those that the parser takes.
-const SCHEMA: &str = include_str!("job_schema.json");
-
-#[allow(clippy::expect_used, reason = "the schema is a part of the program, and without it no key would be checked")]
-static PARSED: LazyLock<Value> = LazyLock::new(|| {
-    let mut schema: Value = serde_json::from_str(SCHEMA).expect("job_schema.json is JSON");
-    let names: Vec<&str> = profiles().map(|(name, ..)| *name).collect();
-    schema.pointer_mut("/properties/profile").expect("job_schema.json has the key profile")["enum"] = names.into();
-    schema
-});
-
-/// Returns the JSON Schema of a job file, with the names of the profiles.
-pub fn schema() -> &'static Value {
-    &PARSED
-}
 
 /// Something in a job file that means nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +18,10 @@ pub struct Unknown {
     pub meant: Option<String>,
 }
 
-/// Returns the keys that a job file does not have, and those whose values are none of the names that they take.
-pub fn unknown(table: &DeTable<'_>) -> Vec<Unknown> {
+/// Returns the keys that a job file of this schema does not have, and those whose values are none of the names that they take.
+pub fn unknown(table: &DeTable<'_>, schema: &Value) -> Vec<Unknown> {
     let mut found = Vec::new();
-    in_table(table, schema(), &[], &mut found);
+    in_table(table, (schema, schema), &[], &mut found);
     found
 }
 
@@ -64,24 +45,30 @@ fn positions(table: &DeTable<'_>, path: &str, found: &mut Vec<(String, usize)>) 
     }
 }
 
-fn in_table(table: &DeTable<'_>, schema: &Value, path: &[String], found: &mut Vec<Unknown>) {
+/// Looks at a table. `schema` is that of the table, beside that of the whole file.
+fn in_table(table: &DeTable<'_>, (schema, whole): (&Value, &Value), path: &[String], found: &mut Vec<Unknown>) {
     let Some(known) = schema["properties"].as_object() else { return };
     for (key, value) in table {
         let name: &str = key.get_ref();
         let inner: Vec<String> = path.iter().cloned().chain([name.to_owned()]).collect();
         match known.get(name) {
             None => {
-                let (reason, meant) = unknown_key(name, &path.join("."), known);
+                let (reason, meant) = unknown_key(name, &path.join("."), known, whole);
                 found.push(Unknown { offset: key.span().start, path: inner, reason, meant });
             }
-            Some(of_value) => in_value(value, of_value, inner, found),
+            Some(of_value) => in_value(value, (of_value, whole), inner, found),
         }
     }
 }
 
-fn in_value(value: &Spanned<DeValue<'_>>, schema: &Value, path: Vec<String>, found: &mut Vec<Unknown>) {
+fn in_value(
+    value: &Spanned<DeValue<'_>>,
+    (schema, whole): (&Value, &Value),
+    path: Vec<String>,
+    found: &mut Vec<Unknown>,
+) {
     match value.get_ref() {
-        DeValue::Table(table) => in_table(table, schema, &path, found),
+        DeValue::Table(table) => in_table(table, (schema, whole), &path, found),
         DeValue::String(text) => {
             let names = names(schema);
             if !names.is_empty() && !names.contains(&&**text) {
@@ -103,19 +90,19 @@ fn names(schema: &Value) -> Vec<&str> {
 }
 
 /// Describes an unknown key, and returns the key that was meant, if there is one that is like it.
-fn unknown_key(name: &str, path: &str, known: &Map<String, Value>) -> (String, Option<String>) {
+fn unknown_key(name: &str, path: &str, known: &Map<String, Value>, whole: &Value) -> (String, Option<String>) {
     let place = if path.is_empty() { "at the top of a job file".to_owned() } else { format!("in [{path}]") };
     let unknown = format!("unknown key '{name}' {place}");
     let near = |near: &str| (format!("{unknown}: did you mean '{near}'?"), Some(near.to_owned()));
     if let Some(own) = nearest(name, known.keys().map(String::as_str)) {
         return near(own);
     }
-    match place_of(name, schema(), "") {
+    match place_of(name, whole, "") {
         Some(other) if other.is_empty() => {
             (format!("{unknown}: it stands at the top of a job file: move it above the first [table]"), None)
         }
         Some(other) => (format!("{unknown}: it stands in [{other}]"), Some(joined(&other, name))),
-        None => match nearest(name, all_keys(schema()).into_iter()) {
+        None => match nearest(name, all_keys(whole).into_iter()) {
             Some(other) => near(other),
             None => (format!("{unknown}: `nearprint config schema` lists the keys"), None),
         },

@@ -22,6 +22,7 @@ mod place;
 mod progress;
 mod refused_arguments;
 mod remedy;
+mod schema;
 mod suggestions;
 mod summary;
 
@@ -29,7 +30,7 @@ use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use nearprint_tasks::Engine;
 use serde_json::Value;
 
@@ -55,8 +56,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// As [`run`], but an engine, if there is one, runs the tasks of a night.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&Arc<dyn Engine>>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
-        Ok(cli) => cli,
+    let (matches, cli) = match parsed(&arguments) {
+        Ok(parsed) => parsed,
         Err(error) => return summary::of_clap(&error, &arguments),
     };
     let (global, asked) = (cli.global.clone(), cli.command.asked());
@@ -69,7 +70,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         return summary::print_failure(&failure, global.json, Some(&asked));
     }
     exit_code::keep_panics_to_one_line();
-    let outcome = watched(&arguments, &global, &asked, run.as_ref(), || {
+    let outcome = watched(&matches, &global, &asked, run.as_ref(), || {
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, engine)));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments);
@@ -85,10 +86,18 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
     }
 }
 
+/// Parses arguments, of which the first is the name of the program.
+fn parsed(arguments: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    Ok((matches, cli))
+}
+
 /// Does the work of a command, and leaves its summary and its metrics where the options ask for them. Files that must not be
 /// written are refused before anything else.
 fn watched(
-    arguments: &[OsString],
+    arguments: &ArgMatches,
     global: &Global,
     asked: &Invocation,
     run: Option<&RunArgs>,
@@ -145,13 +154,12 @@ pub fn night(
     let failed = |failure| Box::new(FailedNight { failure, summary: None });
     let command = ["nearprint", "run"].map(OsString::from);
     let arguments: Vec<OsString> = command.into_iter().chain(arguments).collect();
-    let cli = Cli::try_parse_from(&arguments);
-    let cli = cli.map_err(|error| failed(summary::usage_of_clap(&error)))?;
+    let (matches, cli) = parsed(&arguments).map_err(|error| failed(summary::usage_of_clap(&error)))?;
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
     let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
-    let report = watched(&arguments, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, engine))
+    let report = watched(&matches, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, engine))
         .map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),

@@ -1,21 +1,130 @@
 //! The output of a command at its end: text for people, or one JSON line for programs. One value gives both.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nearprint_storage::{IfExists, LocalFile};
-use serde_json::{Map, Value};
+use nearprint_storage::{IfExists, LocalFile, Requests};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::beside::Beside;
-use crate::exit_code::{BUG, Failure, LOCAL_IO, Spent, USAGE};
+use crate::exit_code::{BadRows, Failure, LOCAL_IO, Spent, USAGE};
+use crate::fault::Fault;
 use crate::hint;
 use crate::invocation::Invocation;
 use crate::refused_arguments::RefusedArguments;
 
 /// The version of the summaries. It is raised when a field changes its meaning.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// The keys with which the summary of a command begins.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Head {
+    /// The version of the summaries. It is raised if a key changes its meaning, not if a key is added.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
+    schema_version: u32,
+    /// The command, without its flags.
+    command: String,
+    /// What the command came to.
+    status: String,
+}
+
+impl Head {
+    /// Begins the summary of a command.
+    pub fn new(command: &str, status: &str) -> Self {
+        Self { schema_version: SCHEMA_VERSION, command: command.to_owned(), status: status.to_owned() }
+    }
+}
+
+/// The keys of a summary that say how a command ended, and how a user may go on.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(extend("dependentRequired" = serde_json::json!({ "error": ["exit_code"], "hint": ["error"] })))]
+pub struct Ending {
+    /// The exit code, if it is not 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    exit_code: Option<u8>,
+    /// What went wrong, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// A command that works as it stands, and mends the error or shows more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^nearprint "))]
+    hint: Option<String>,
+    /// The command that a user may run next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// The keys of a summary that say what a command spent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SpentKeys {
+    /// The milliseconds that the command took.
+    elapsed_ms: u64,
+    /// The most memory that the process held, where the system says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_rss_bytes: Option<u64>,
+    /// The requests to object stores. Left out if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<Requests>,
+    /// The milliseconds of each stage, by its name. Left out by commands without stages.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    stage_ms: BTreeMap<&'static str, u64>,
+}
+
+impl From<&Spent> for SpentKeys {
+    fn from(spent: &Spent) -> Self {
+        // A command does not take the 584 million years of 2^64 milliseconds.
+        let milliseconds = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            elapsed_ms: milliseconds(&spent.elapsed),
+            peak_rss_bytes: peak_rss_bytes(),
+            requests: spent.requests,
+            stage_ms: spent.stages.iter().map(|(name, time)| (*name, milliseconds(time))).collect(),
+        }
+    }
+}
+
+/// The summary of a command that failed before it had results.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FailureSummary {
+    /// The version of the summaries. It is raised if a key changes its meaning, not if a key is added.
+    #[schemars(extend("const" = SCHEMA_VERSION))]
+    schema_version: u32,
+    /// The status of every failure.
+    #[schemars(extend("const" = FAILED))]
+    status: &'static str,
+    /// The exit code.
+    #[schemars(range(min = 1))]
+    exit_code: u8,
+    /// What went wrong, in one line.
+    error: String,
+    /// The command, without its flags.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// The night, if the command was given one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dt: Option<String>,
+    /// A command that works as it stands, and mends the error or shows more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^nearprint "))]
+    hint: Option<String>,
+    /// The faults of the job file, in order, if these are the failure.
+    #[serde(skip_serializing_if = "<[Fault]>::is_empty")]
+    #[schemars(length(min = 1))]
+    findings: Box<[Fault]>,
+    #[serde(flatten)]
+    bad_rows: Option<BadRows>,
+    #[serde(flatten)]
+    spent: Option<SpentKeys>,
+}
+
+/// The status of a command that failed.
+const FAILED: &str = "failed";
 
 /// The outcome of a command.
 #[derive(Debug)]
@@ -34,67 +143,60 @@ pub struct Report {
 impl Report {
     /// Makes a report from `text` for people and `value` for programs. The schema version, the command, the status and
     /// what was spent are added to `value`.
-    pub fn new(command: &str, status: &str, value: &impl serde::Serialize, spent: Spent, text: String) -> Self {
-        let mut json = Map::new();
-        json.insert("schema_version".to_owned(), SCHEMA_VERSION.into());
-        json.insert("command".to_owned(), command.into());
-        json.insert("status".to_owned(), status.into());
-        let mut defect = None;
-        match serde_json::to_value(value) {
-            Ok(Value::Object(fields)) => json.extend(fields),
-            other => defect = Some(format!("internal error: a summary of {other:?}: please report it")),
-        }
-        add_spent(&mut json, &spent);
-        let report = Self { text, json: Value::Object(json), exit_code: 0, next: None, failure: None };
-        match defect {
-            Some(what) => report.but(Failure::new(BUG, what)),
-            None => report,
+    pub fn new(command: &str, status: &str, value: &impl Serialize, spent: Spent, text: String) -> Self {
+        let mut json = Value::default();
+        let added = add(&mut json, &Head::new(command, status)).and_then(|()| add(&mut json, value));
+        let added = added.and_then(|()| add(&mut json, &SpentKeys::from(&spent)));
+        let report = Self { text, json, exit_code: 0, next: None, failure: None };
+        match added {
+            Err(defect) => report.but(defect),
+            Ok(()) => report,
         }
     }
 
     /// Returns the same report with the hint that `hinted` gives to its failure, if it has one.
     pub fn hinted(mut self, hinted: impl FnOnce(Failure) -> Failure) -> Self {
         self.failure = self.failure.map(hinted);
-        if let Some(hint) = self.failure.as_ref().and_then(Failure::hint) {
-            self.json["hint"] = hint.into();
-        }
-        self
+        let hint = self.failure.as_ref().and_then(Failure::hint);
+        self.with(&Ending { hint, ..Ending::default() })
     }
 
     /// Returns the same report with the command that the user may run next.
-    pub fn then(mut self, next: Option<String>) -> Self {
-        if let Some(next) = &next {
-            self.json["next"] = next.as_str().into();
-        }
-        Self { next, ..self }
+    pub fn then(self, next: Option<String>) -> Self {
+        let ending = Ending { next: next.clone(), ..Ending::default() };
+        Self { next, ..self.with(&ending) }
     }
 
     /// Returns the same report, marked as that of a command that failed in the end.
     pub fn but(mut self, failure: Failure) -> Self {
-        self.exit_code = failure.code;
-        self.json["status"] = "failed".into();
-        self.json["exit_code"] = failure.code.into();
-        self.json["error"] = failure.message.as_str().into();
-        Self { failure: Some(failure), ..self }
+        self.json["status"] = FAILED.into();
+        let report = self.ended_with(failure.code);
+        let error = Some(failure.message.clone());
+        Self { failure: Some(failure), ..report.with(&Ending { error, ..Ending::default() }) }
+    }
+
+    /// Returns the same report with an exit code that is not 0.
+    pub fn ended_with(self, exit_code: u8) -> Self {
+        let ending = Ending { exit_code: Some(exit_code), ..Ending::default() };
+        Self { exit_code, ..self.with(&ending) }
+    }
+
+    fn with(mut self, ending: &Ending) -> Self {
+        match add(&mut self.json, ending) {
+            Ok(()) => self,
+            Err(defect) => Self { exit_code: defect.code, failure: Some(defect), ..self },
+        }
     }
 }
 
-/// Adds what a command spent to its summary.
-fn add_spent(json: &mut Map<String, Value>, spent: &Spent) {
-    // A command does not take the 584 million years of 2^64 milliseconds.
-    let milliseconds = |time: &Duration| Value::from(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    json.insert("elapsed_ms".to_owned(), milliseconds(&spent.elapsed));
-    if let Some(bytes) = peak_rss_bytes() {
-        json.insert("peak_rss_bytes".to_owned(), bytes.into());
+/// Adds the fields of a value to a summary.
+fn add(json: &mut Value, value: &impl Serialize) -> Result<(), Failure> {
+    match (serde_json::to_value(value), &mut *json) {
+        (Ok(fields @ Value::Object(_)), Value::Null) => *json = fields,
+        (Ok(Value::Object(fields)), Value::Object(json)) => json.extend(fields),
+        (other, _) => return Err(Failure::bug(&format!("a summary of {other:?}"))),
     }
-    if let Some(requests) = &spent.requests {
-        json.insert("requests".to_owned(), serde_json::json!(requests));
-    }
-    if !spent.stages.is_empty() {
-        let stages: Map<_, _> =
-            spent.stages.iter().map(|(name, time)| ((*name).to_owned(), milliseconds(time))).collect();
-        json.insert("stage_ms".to_owned(), stages.into());
-    }
+    Ok(())
 }
 
 /// Returns the peak memory of the process. It is `None` if the system does not report it the way Linux does.
@@ -161,32 +263,19 @@ pub fn print_failure(failure: &Failure, json: bool, asked: Option<&Invocation>) 
 
 /// Returns the summary of a command that failed.
 pub fn of_failure(failure: &Failure, asked: Option<&Invocation>) -> Value {
-    let mut summary = serde_json::json!({
-        "schema_version": SCHEMA_VERSION,
-        "status": "failed",
-        "exit_code": failure.code,
-        "error": failure.line(),
-    });
-    if let Some(Invocation { command, dt }) = asked {
-        summary["command"] = command.as_str().into();
-        if let Some(dt) = dt {
-            summary["dt"] = dt.as_str().into();
-        }
-    }
-    if let Some(hint) = failure.hint() {
-        summary["hint"] = hint.into();
-    }
-    if !failure.faults.is_empty() {
-        summary["findings"] = serde_json::json!(failure.faults);
-    }
-    if let Some(bad) = &failure.bad_rows {
-        summary["bad_rows_by_reason"] = serde_json::json!(bad.bad_rows_by_reason);
-        summary["examples"] = serde_json::json!(bad.examples);
-    }
-    if let (Some(spent), Some(fields)) = (&failure.spent, summary.as_object_mut()) {
-        add_spent(fields, spent);
-    }
-    summary
+    let summary = FailureSummary {
+        schema_version: SCHEMA_VERSION,
+        status: FAILED,
+        exit_code: failure.code,
+        error: failure.line(),
+        command: asked.map(|asked| asked.command.clone()),
+        dt: asked.and_then(|asked| asked.dt.clone()),
+        hint: failure.hint(),
+        findings: failure.faults.clone(),
+        bad_rows: failure.bad_rows.as_deref().cloned(),
+        spent: failure.spent.as_deref().map(SpentKeys::from),
+    };
+    serde_json::json!(summary)
 }
 
 /// Prints a message of clap, and returns the exit code: 64 for usage errors, and 0 for help and version, which are no
@@ -203,7 +292,7 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
     let is_json = |path: &&PathBuf| path.extension() == Some("json".as_ref());
     if let Some(path) = refused.summary_file.as_ref().filter(is_json) {
         let summary = of_failure(&failure, refused.asked.as_ref());
-        let refused = Beside::of(arguments).refuse_summary_at(path);
+        let refused = Beside::of_refused(arguments).refuse_summary_at(path);
         if let Err(unwritten) = refused.and_then(|()| SummaryFile::prepare(path)).and_then(|file| file.write(&summary))
         {
             unwritten.say();

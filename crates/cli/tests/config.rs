@@ -201,6 +201,16 @@ fn the_documented_job_file_sets_defaults_and_places_alone() {
     let documented: toml::Table = toml::from_str(&documented).unwrap();
     assert!(!documented.contains_key("keep"), "it names columns that other documents do not have");
     assert!(documented["resources"].as_table().unwrap().is_empty(), "they fit one machine");
+    let schema = nearprint_in(Path::new("/"), &["config", "schema"]).expect_success().stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let tables = documented.iter().filter_map(|(name, value)| Some((&schema["properties"][name], value.as_table()?)));
+    for (schema, table) in tables.chain([(&schema, &documented)]) {
+        for (key, value) in table {
+            let default = schema["properties"][key].get("default").filter(|default| !default.is_null());
+            let value = serde_json::to_value(value).unwrap();
+            assert!(default.is_none_or(|default| *default == value), "{key} = {value}, but the default is {default:?}");
+        }
+    }
 }
 
 /// The keys that the parser lists for a table when it refuses one.

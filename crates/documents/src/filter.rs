@@ -4,6 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::batch::{DocumentColumns, ReadContext};
@@ -68,7 +69,7 @@ pub struct FilterTarget {
 pub type Filtered = BoxFuture<'static, Result<RowCounts>>;
 
 /// The numbers of a file's rows by what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RowCounts {
     /// The number of rows.
     pub n_rows: u64,

@@ -1,5 +1,6 @@
 //! Rows and files that are not documents: why they are set aside, and how many of them are allowed.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The treatment of input that cannot be used. Up to these limits, rows and files are set aside; beyond them, the command
@@ -36,7 +37,7 @@ impl Default for InputPolicy {
 }
 
 /// The treatment of rows whose id an earlier row of the night has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DuplicateIds {
     /// The command fails.
@@ -130,7 +131,7 @@ pub struct BadRow {
 }
 
 /// A file that cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct BadFile {
     /// The path or URL of the file.
     pub url: String,

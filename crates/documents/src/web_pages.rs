@@ -1,10 +1,11 @@
 //! The ways to read web pages: which of their texts are read, and which ids they have.
 
 use nearprint_html::HtmlText;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The id of a document in a WARC file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WarcId {
     /// The URL of the page.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use nearprint_tokenize::Resources as AnalyzerResources;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diff::{self, DiffPiece};
@@ -41,7 +42,7 @@ pub enum ExplainTexts {
 }
 
 /// Summary of the `explain` command.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// The number of bits of a fingerprint.
     pub bits: u32,
@@ -60,7 +61,7 @@ pub struct Explanation {
 }
 
 /// The comparison of two texts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedPair {
     /// True if the profile takes the texts for a pair.
     pub is_pair: bool,

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use nearprint_tokenize::ONE;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::legible::legible;
 use nearprint_profile::ProfileConfig;
 
 /// A feature with its weight in each text.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedFeature {
     /// The feature. Blanks separate the tokens of a shingle.
     pub feature: String,
@@ -20,7 +21,7 @@ pub struct ExplainedFeature {
 }
 
 /// The features of two texts, in descending order of weight.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct FeatureTable {
     /// The features of both texts.
     pub shared: Vec<ExplainedFeature>,
@@ -31,7 +32,7 @@ pub struct FeatureTable {
 }
 
 /// A bit that is 1 in only one of two fingerprints.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DifferingBit {
     /// The number of the bit. Bit 0 is the least significant.
     pub bit: u32,

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use nearprint_fingerprint::Sketch;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use nearprint_profile::{DissectedText, Outcome, ProfileConfig, TextFingerprinter};
 
 /// Says whether a text has a fingerprint, and if not, why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TextStatus {
     /// It has one.
@@ -35,7 +36,7 @@ impl TextStatus {
 }
 
 /// The description of one text.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedText {
     /// The id of the document, or the given name of the text.
     pub id: String,

@@ -1,10 +1,11 @@
 //! The rule that decides when a bit of a fingerprint is 1.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The rule that decides when a bit of the fingerprint is 1. Let v be the weight of the features that have the bit,
 /// minus the weight of those that do not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BitRule {
     /// v > 0, as in the paper; the default.

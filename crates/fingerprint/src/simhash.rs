@@ -1,5 +1,6 @@
 //! SimHash: features vote on each bit with their weight.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bit_rule::BitRule;
@@ -9,7 +10,7 @@ use crate::fingerprint::Fingerprint;
 use crate::votes::Votes;
 
 /// Everything that determines a fingerprint besides the features. Every store should record a digest of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FingerprintConfig {
     /// The hash whose bits vote.

@@ -1,5 +1,6 @@
 //! Which text of a page is taken.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the rules by which texts are taken from pages. It grows with each release that gives a page another
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub const EXTRACTOR_VERSION: u32 = 1;
 
 /// Which text of a page is taken.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HtmlText {
     /// The main text: without navigation, notices, footers and the like.

@@ -1,9 +1,10 @@
 //! The answer of a lookup.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The documents of a store that match a query.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Answer {
     /// The fingerprint of the query in hex, or `None` if the query is a text that has none.
     pub fingerprint: Option<String>,
@@ -22,7 +23,7 @@ pub struct Answer {
 }
 
 /// The pages and bytes that were read for an answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReadForAnswer {
     /// The number of pages of fingerprints, places and sketches in which the answer was looked up.
     pub pages_read: u64,
@@ -31,7 +32,7 @@ pub struct ReadForAnswer {
 }
 
 /// A document that matches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Match {
     /// The document.
     pub id: String,
@@ -50,7 +51,7 @@ pub struct Match {
 }
 
 /// The decision of a night about a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// The document was kept.
@@ -71,7 +72,7 @@ impl Decision {
 }
 
 /// The state of a store that a lookup answers from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct State {
     /// The store.
     pub store: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use nearprint_tokenize::{Analyzer, IdfBuilder, Resources as AnalyzerResources};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use nearprint_documents::{DocumentBatch, DocumentColumns, DocumentPlace, Documents, InputPolicy};
@@ -29,7 +30,7 @@ pub struct IdfRequest {
 }
 
 /// Summary of the `idf build` command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IdfSummary {
     /// The documents with a text.
     pub n_documents: u64,

@@ -5,32 +5,36 @@ use std::collections::{BTreeMap, HashMap};
 
 use nearprint_documents::url_host;
 use nearprint_join::LossLimit;
-use serde::ser::SerializeStruct;
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use nearprint_pipeline::{Decisions, PipelineError, Result};
 use nearprint_tasks::{QueryBatch, Sources};
 
 /// The limits that stop a night before it is published. They do not change the results.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Breakers {
     /// The most documents of different texts that one cluster may have. 0 means any number.
     pub max_cluster: u64,
     /// The largest share of a source's documents, without exact copies, that may be dropped as near-duplicates. 1 means
     /// all.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub max_source_loss: f64,
     /// The number of documents below which a source is not looked at.
     pub min_source_documents: u64,
     /// The largest difference between the share of dropped documents and its median over the nights before. 1 means
     /// any.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub max_rate_change: f64,
     /// The largest mean of the lost shares of the documents that are dropped as near-duplicates. 1 means any. Nights in
     /// which a document may lose any share are not looked at.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub max_mean_lost_share: f64,
     /// The smallest share that the night's number of documents may be of the median of the nights before. 0 means any.
     /// A night without documents after nights that had some has too small a share, however few these were, unless it
     /// may be empty.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub min_document_share: f64,
     /// The number of nights before that are looked at.
     pub trailing_nights: usize,
@@ -140,8 +144,9 @@ impl Breakers {
     }
 }
 
-/// A breaker that stopped a night. Summaries have its name, its limit, the measured value and the evidence.
-#[derive(Debug, Clone, PartialEq)]
+/// A breaker that stopped a night.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "ToldBreaker")]
 pub struct TrippedBreaker {
     /// The limit of the key.
     pub limit: f64,
@@ -150,7 +155,7 @@ pub struct TrippedBreaker {
 }
 
 /// The data by which a breaker stopped a night.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Evidence {
     /// Of `max_cluster`.
@@ -166,7 +171,8 @@ pub enum Evidence {
 }
 
 /// The sources that lose more than is allowed. Summaries have them as one list, the worst first.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(into = "Vec<SourceLoss>")]
 pub struct LossySources {
     /// The source that loses the largest share.
     pub worst: SourceLoss,
@@ -174,20 +180,30 @@ pub struct LossySources {
     pub others: Vec<SourceLoss>,
 }
 
-impl Serialize for LossySources {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_seq(std::iter::once(&self.worst).chain(&self.others))
+impl From<LossySources> for Vec<SourceLoss> {
+    fn from(sources: LossySources) -> Self {
+        std::iter::once(sources.worst).chain(sources.others).collect()
     }
 }
 
-impl Serialize for TrippedBreaker {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("TrippedBreaker", 4)?;
-        fields.serialize_field("name", self.name())?;
-        fields.serialize_field("limit", &self.limit)?;
-        fields.serialize_field("value", &self.value())?;
-        fields.serialize_field("evidence", &self.evidence)?;
-        fields.end()
+/// A breaker that stopped a night, as summaries have it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TrippedBreaker")]
+struct ToldBreaker {
+    /// The key below `[breakers]`.
+    name: &'static str,
+    /// The limit of the key.
+    limit: f64,
+    /// The measured value.
+    value: f64,
+    /// The data that the value was measured on.
+    evidence: Evidence,
+}
+
+impl From<TrippedBreaker> for ToldBreaker {
+    fn from(tripped: TrippedBreaker) -> Self {
+        let (name, value) = (tripped.name(), tripped.value());
+        Self { name, limit: tripped.limit, value, evidence: tripped.evidence }
     }
 }
 
@@ -288,7 +304,7 @@ fn percent(share: f64) -> String {
 }
 
 /// The values that the breakers look at.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredNight {
     /// The cluster with the most different texts.
     pub largest_cluster: Option<LargestCluster>,
@@ -304,7 +320,7 @@ pub struct MeasuredNight {
 }
 
 /// A cluster. Its exact copies count once as texts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LargestCluster {
     /// The smallest id of the cluster.
     pub cluster_id: String,
@@ -317,7 +333,7 @@ pub struct LargestCluster {
 }
 
 /// The documents of a source that were compared and are not exact copies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceCounts {
     /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
     /// neither.
@@ -329,7 +345,7 @@ pub struct SourceCounts {
 }
 
 /// The loss of a source to near-duplicates.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SourceLoss {
     /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
     /// neither.
@@ -343,7 +359,7 @@ pub struct SourceLoss {
 }
 
 /// The share of dropped documents, compared with the nights before.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DropRate {
     /// The share among the night's documents.
     pub share: f64,
@@ -356,7 +372,7 @@ pub struct DropRate {
 }
 
 /// The lost shares of the documents that are dropped as near-duplicates.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeanLoss {
     /// The number of these documents whose lost share is known.
     pub n_near: u64,
@@ -365,7 +381,7 @@ pub struct MeanLoss {
 }
 
 /// The number of documents, compared with the nights before.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DocumentShare {
     /// The number of the night's documents.
     pub n_documents: u64,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use arrow::datatypes::SchemaRef;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use nearprint_delta::TableLog;
@@ -34,7 +35,7 @@ pub struct CheckRequest {
 }
 
 /// The findings of a check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckReport {
     /// The store.
     pub store: String,
@@ -65,7 +66,7 @@ pub struct CheckReport {
 }
 
 /// A reference store with which nights were joined, as their manifests say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckedReference {
     /// The store, as the nights name it.
     pub store: String,
@@ -88,14 +89,9 @@ pub struct CheckedReference {
 /// let (storage, progress) = (Storage::default(), Progress::default());
 /// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
-/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
-/// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
-/// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
-/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
-/// #     max_lost_share: None, late: false, future: false, replace: false, keep_nights: None, writers: Default::default(), breakers,
-/// #     preflight: false, create_store: true, job_file: None,
-/// # };
+/// # let profile = nearprint_profile::by_name("default")?;
+/// # let request = RunRequest::new("2026-11-19", documents, store.as_str(), output, profile);
+/// # let request = RunRequest { create_store: true, breakers: Breakers::off(), ..request };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
 /// // `store` is a store in which one night is published.
 /// assert_eq!(store_info(&storage, &store).await?.nights[0].dt, "2026-11-19");

@@ -6,6 +6,7 @@ use nearprint_documents::{Documents, DocumentsError};
 use nearprint_parquet::{DT, DatasetError, PUBLISHED};
 use nearprint_storage::Storage;
 use nearprint_store::{Store, identity_in};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::documents;
@@ -17,7 +18,7 @@ use super::tables::read_tables;
 use nearprint_pipeline::{PipelineError, PlanRequest, Resources, Result, planned, strategy};
 
 /// The actions that a run would take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DryRun {
     /// True if the run would publish the night. If not, the night is published from the same inputs and configuration.
     pub would_publish: bool,

@@ -18,6 +18,7 @@ use nearprint_parquet::{
 use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
 use nearprint_store::{MANIFEST, Night, Store, StoreError, Writers, generation_name, to_json};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::manifest::Manifest;
@@ -41,7 +42,7 @@ pub struct ForgetIdsRequest {
 }
 
 /// The summary of forgotten documents. It names no document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ForgetIdsSummary {
     /// The store.
     pub store: String,

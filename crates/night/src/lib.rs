@@ -33,9 +33,10 @@ pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filt
 pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
+pub use manifest::Manifest;
 pub use published::{NightHistory, NightRecord, published_files, published_history, published_night};
 pub use references::JoinedReference;
-pub use request::{MAX_LOST_SHARE, RunRequest, is_among_documents, usual_lost_share};
+pub use request::{MAX_LOST_SHARE, MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, store_check, store_compact,

@@ -6,24 +6,33 @@ use nearprint_documents::BadFile;
 use nearprint_parquet::{FileRecord, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex, foreign};
 use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::references::JoinedReference;
 use super::summary::RunCounts;
 use nearprint_pipeline::Result;
 
-/// The content of a generation, and the inputs that it was made from.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+/// The manifest of a night: what a run published for it, and what it was made from.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// The version of the manifest.
     pub(crate) version: u32,
+    /// The release of nearprint that published the night.
     pub(crate) nearprint: String,
+    /// The version of the algorithm: of fingerprints, sketches and decisions.
     pub(crate) algorithm: u32,
+    /// The night.
     pub(crate) dt: String,
+    /// The SHA-256 of the configuration of the store, in hex.
     pub(crate) config_digest: String,
+    /// The files of documents.
     pub(crate) inputs: Vec<InputRecord>,
+    /// The files of other kinds in the same folder, which were passed over.
     pub(crate) ignored_inputs: Vec<String>,
     /// The files that could not be read, and the reasons. None of their rows counts.
     pub(crate) bad_files: Vec<BadFile>,
+    /// The runs of earlier nights with which the night was joined, by their digests.
     pub(crate) joined: Vec<String>,
     /// Left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -36,11 +45,12 @@ pub(crate) struct Manifest {
     /// The documents that were forgotten since the run, or `None` if the results are those of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) forgotten: Option<Forgotten>,
+    /// The published files. Their names are paths below the root of the results, without the generation.
     pub(crate) files: Vec<FileRecord>,
 }
 
 /// The number of documents that a night's results lack, since they were forgotten.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Forgotten {
     /// The number of the night's documents that were forgotten.
     pub(crate) n_documents: u64,
@@ -86,9 +96,13 @@ impl Manifest {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// A file of documents.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct InputRecord {
+    /// The path or URL of the file.
     pub(crate) url: String,
+    /// The size in bytes.
     pub(crate) bytes: u64,
+    /// The version of the content: an `ETag` of an object store, or time and size on a disk.
     pub(crate) version: String,
 }

@@ -3,9 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use nearprint_documents::Documents;
-use nearprint_join::LossLimit;
-use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError, utc};
+use nearprint_storage::{Folder, Storage, StorageError, utc};
 use nearprint_store::{Night, Store, identity_in, night_records};
 
 use super::documents;
@@ -59,8 +57,7 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
         .collect();
     inputs.sort();
     let before_forgetting = joined_before_forgetting(storage, &store, request).await?;
-    let digest =
-        request_digest(request, &config_digest, &inputs, before_forgetting.as_ref().unwrap_or(&joined), &references)?;
+    let digest = request.digest(&config_digest, &inputs, before_forgetting.as_ref().unwrap_or(&joined), &references)?;
     let records = output.join(&night_records(&request.dt));
     Ok(Plan {
         store,
@@ -152,43 +149,6 @@ pub(crate) async fn refuse_missing_store(
         }
     };
     Err(StorageError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
-}
-
-/// Returns the digest of everything that a night's results depend on, except the release that writes them.
-pub(crate) fn request_digest(
-    request: &RunRequest,
-    config_digest: &str,
-    inputs: &[InputRecord],
-    joined: &[String],
-    references: &References,
-) -> Result<String> {
-    debug_assert!(inputs.is_sorted(), "the order in which files are listed does not change what a night is");
-    let keep: Vec<(&str, bool)> = request.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
-    let mut parts = serde_json::json!({
-        "algorithm": ALGORITHM_VERSION,
-        "dt": request.dt,
-        "config_digest": config_digest,
-        "inputs": inputs,
-        "joined": joined,
-        "columns": request.columns,
-        "max_doc_bytes": request.input.max_doc_bytes,
-        "on_duplicate_id": request.input.on_duplicate_id,
-        "keep": keep,
-        "join": request.profile.join,
-        "pairs": request.pairs,
-        "clusters": request.clusters,
-    });
-    // Left out at 1, so that nights from before there was a limit keep their digests.
-    let LossLimit(max_lost_share) = request.loss_limit()?;
-    if max_lost_share < 1.0 {
-        parts["max_lost_share"] = max_lost_share.into();
-    }
-    // Left out if there are none, so that nights without references keep their digests.
-    let references = references.states();
-    if !references.is_empty() {
-        parts["references"] = serde_json::json!(references);
-    }
-    Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
 }
 
 /// Refuses a night that is published from something else. The message says what it was.

@@ -4,12 +4,13 @@ use nearprint_join::Origin;
 use nearprint_profile::Configuration;
 use nearprint_storage::{Folder, Storage, StorageError, redact};
 use nearprint_store::{JoinedNights, Store};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use nearprint_pipeline::{PipelineError, ReferenceNames, Result};
 
 /// A reference store in the state in which a night was joined with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct JoinedReference {
     /// The store, as the request names it.
     pub store: String,

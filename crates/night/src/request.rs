@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use nearprint_documents::{DocumentColumns, DocumentPlace, InputPolicy, night_pattern};
 use nearprint_join::LossLimit;
 use nearprint_parquet::PUBLISHED;
-use nearprint_profile::{Configuration, ProfileConfig};
-use nearprint_storage::{Folder, Storage, is_date, redact};
+use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
+use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
 use nearprint_store::Writers;
 use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
 
 use super::breakers::Breakers;
-use super::references::{Written, refuse_written};
+use super::manifest::InputRecord;
+use super::references::{References, Written, refuse_written};
 use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, PipelineError, Result};
 
 /// A glob that matches any date.
@@ -91,7 +92,57 @@ pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
 /// measurement behind it.
 pub const MAX_LOST_SHARE: f64 = 0.04;
 
+/// The most pairs that `all` may write, unless the request has another number.
+pub const MAX_PAIRS: u64 = 50_000_000;
+
 impl RunRequest {
+    /// Makes the request of a night that nothing but what is required is said of: its documents have the usual columns, of two
+    /// near-duplicates the one with the smaller id stays, the store keeps all nights, and it must be there.
+    ///
+    /// ```
+    /// use nearprint_night::RunRequest;
+    ///
+    /// let profile = nearprint_profile::by_name("default")?;
+    /// let request = RunRequest::new("2026-11-20", "crawl", "store", "results", profile);
+    /// let request = RunRequest { create_store: true, ..request };
+    /// # Ok::<(), nearprint_profile::ProfileError>(())
+    /// ```
+    #[must_use]
+    pub fn new(
+        dt: impl Into<String>,
+        documents: impl Into<DocumentPlace>,
+        store: impl Into<String>,
+        output: impl Into<String>,
+        profile: ProfileConfig,
+    ) -> Self {
+        Self {
+            dt: dt.into(),
+            documents: documents.into(),
+            store: store.into(),
+            references: Vec::new(),
+            output: output.into(),
+            columns: DocumentColumns::default(),
+            keep: Vec::new(),
+            source_column: None,
+            profile,
+            analyzer_resources: AnalyzerResources::default(),
+            input: InputPolicy::default(),
+            pairs: PairsMode::default(),
+            max_pairs: MAX_PAIRS,
+            clusters: ClusterRule::default(),
+            max_lost_share: None,
+            late: false,
+            future: false,
+            replace: false,
+            keep_nights: None,
+            writers: Writers::default(),
+            breakers: Breakers::default(),
+            preflight: true,
+            create_store: false,
+            job_file: None,
+        }
+    }
+
     /// Returns the largest lost share with which a document is dropped.
     ///
     /// # Errors
@@ -113,6 +164,42 @@ impl RunRequest {
             )),
             Some(share) => Ok(LossLimit(share)),
         }
+    }
+
+    /// Returns the digest of everything that the night's results depend on, except the release that writes them.
+    pub(crate) fn digest(
+        &self,
+        config_digest: &str,
+        inputs: &[InputRecord],
+        joined: &[String],
+        references: &References,
+    ) -> Result<String> {
+        let keep: Vec<(&str, bool)> = self.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
+        let mut parts = serde_json::json!({
+            "algorithm": ALGORITHM_VERSION,
+            "dt": self.dt,
+            "config_digest": config_digest,
+            "inputs": inputs,
+            "joined": joined,
+            "columns": self.columns,
+            "max_doc_bytes": self.input.max_doc_bytes,
+            "on_duplicate_id": self.input.on_duplicate_id,
+            "keep": keep,
+            "join": self.profile.join,
+            "pairs": self.pairs,
+            "clusters": self.clusters,
+        });
+        // Left out at 1, so that nights from before there was a limit keep their digests.
+        let LossLimit(max_lost_share) = self.loss_limit()?;
+        if max_lost_share < 1.0 {
+            parts["max_lost_share"] = max_lost_share.into();
+        }
+        // Left out if there are none, so that nights without references keep their digests.
+        let references = references.states();
+        if !references.is_empty() {
+            parts["references"] = serde_json::json!(references);
+        }
+        Ok(Sha256Hex::of(parts.to_string().as_bytes()).0[..32].to_owned())
     }
 
     /// Returns the places of its documents, store, references, output and job file that are on local disks.

@@ -37,42 +37,18 @@ const N_STEPS: u32 = 7;
 /// Runs a night.
 ///
 /// ```
-/// use nearprint_documents::{DocumentColumns, InputPolicy};
-/// use nearprint_night::{Breakers, RunRequest, RunStatus, run};
-/// use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
+/// use nearprint_night::{RunRequest, RunStatus, run};
+/// use nearprint_pipeline::Resources;
 /// use nearprint_storage::{Progress, Storage};
-/// use nearprint_store::Writers;
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let temp = tempfile::tempdir()?;
 /// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
-/// let request = RunRequest {
-///     dt: "2026-11-19".to_owned(),
-///     documents: documents.into(), // "crawl", if the night's files are in crawl/dt=2026-11-19
-///     store,
-///     references: Vec::new(),
-///     output,
-///     columns: DocumentColumns::default(),
-///     keep: Vec::new(),
-///     source_column: None,
-///     profile: nearprint_profile::by_name("default")?,
-///     analyzer_resources: nearprint_tokenize::Resources::default(),
-///     input: InputPolicy::default(),
-///     pairs: PairsMode::Forest,
-///     max_pairs: 100_000_000,
-///     clusters: ClusterRule::Star,
-///     max_lost_share: None,
-///     late: false,
-///     future: false,
-///     replace: false,
-///     keep_nights: None,
-///     writers: Writers::Several,
-///     breakers: Breakers::default(),
-///     preflight: true,
-///     create_store: true,
-///     job_file: None,
-/// };
+/// // The documents are "crawl", if the night's files are in crawl/dt=2026-11-19.
+/// let profile = nearprint_profile::by_name("default")?;
+/// let request = RunRequest::new("2026-11-19", documents, store, output, profile);
+/// let request = RunRequest { create_store: true, ..request };
 /// let (storage, resources, progress) = (Storage::default(), Resources::default(), Progress::default());
 /// let night = run(&storage, &request, &resources, &progress).await?;
 /// assert_eq!((night.status, night.commit), (RunStatus::Published, 1));

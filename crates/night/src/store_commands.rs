@@ -5,6 +5,7 @@ use nearprint_store::maintain::{
     CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
 };
 use nearprint_store::{Store, StoreInfo, Writers, maintain};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::published::{commit_and_stale, open_store};
@@ -81,14 +82,9 @@ pub async fn store_index(
 /// let storage = Storage::default();
 /// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
-/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
-/// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.into(), store: store.clone(), references: Vec::new(), output,
-/// #     columns, keep: Vec::new(), source_column: None, profile, analyzer_resources: Default::default(),
-/// #     input: Default::default(), pairs: Default::default(), max_pairs: 1_000_000, clusters: Default::default(),
-/// #     max_lost_share: None, late: false, future: false, replace: false, keep_nights: None, writers: Default::default(), breakers,
-/// #     preflight: false, create_store: true, job_file: None,
-/// # };
+/// # let profile = nearprint_profile::by_name("default")?;
+/// # let request = RunRequest::new("2026-11-19", documents, store.as_str(), output, profile);
+/// # let request = RunRequest { create_store: true, breakers: Breakers::off(), ..request };
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
 /// // `store` is a store in which one night is published.
 /// let request = DropNightRequest { store, dt: "2026-11-19".to_owned(), writers: Writers::Several };
@@ -150,7 +146,7 @@ pub struct ForgetBeforeRequest {
 }
 
 /// The summary of forgotten nights.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ForgetBeforeSummary {
     /// The store.
     pub store: String,
@@ -178,7 +174,7 @@ pub struct DropNightRequest {
 }
 
 /// The summary of a dropped night.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DropNightSummary {
     /// The store.
     pub store: String,

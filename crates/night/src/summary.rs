@@ -1,5 +1,6 @@
 //! The summary of a run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
@@ -7,7 +8,7 @@ use super::references::JoinedReference;
 use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats};
 
 /// The outcome of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// This run published the night.
@@ -31,7 +32,7 @@ impl RunStatus {
 }
 
 /// The execution that the counts of a night are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CountsOf {
     /// This one.
@@ -41,7 +42,7 @@ pub enum CountsOf {
 }
 
 /// The summary of a run. Its counts are also in the published manifest.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RunSummary {
     /// The outcome of this execution.
     pub status: RunStatus,
@@ -55,7 +56,8 @@ pub struct RunSummary {
     pub generation: Option<String>,
     /// The number of the store's commit.
     pub commit: u64,
-    /// The execution that the counts are of.
+    /// The execution that the counts of the night are of: this one, or the one that published the night. What was forgotten since
+    /// is still counted in the latter.
     pub counts_of: CountsOf,
     /// The counts of the night.
     #[serde(flatten)]
@@ -94,7 +96,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 /// The counts of a night.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunCounts {
     /// The counts of documents.
     #[serde(flatten)]

@@ -14,7 +14,6 @@ use nearprint_documents::{DocumentColumns, InputPolicy};
 use nearprint_night::{Breakers, RunRequest, run, run_on_engine, store_compact};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
 use nearprint_storage::{ErrorKind, Progress, Storage};
-use nearprint_store::Writers;
 use nearprint_store::maintain::CompactRequest;
 use nearprint_tasks::{
     Engine, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
@@ -155,31 +154,18 @@ fn write_documents(folder: &Path, night: u32) {
 
 fn request(folder: &Path, output: &str, night: u32, pairs: PairsMode, clusters: ClusterRule) -> RunRequest {
     let below = |name: &str| folder.join(name).display().to_string();
+    let (store, results) = (below(&format!("{output}/store")), below(&format!("{output}/results")));
+    let profile = nearprint_profile::by_name("default").unwrap();
     RunRequest {
-        dt: format!("2026-11-2{night}"),
-        documents: below("documents").into(),
-        store: below(&format!("{output}/store")),
-        references: Vec::new(),
-        output: below(&format!("{output}/results")),
         columns: DocumentColumns { keep: vec!["rank".to_owned()], ..DocumentColumns::default() },
         keep: vec![KeepKey { column: "rank".to_owned(), descending: true }],
-        source_column: None,
-        profile: nearprint_profile::by_name("default").unwrap(),
-        analyzer_resources: nearprint_tokenize::Resources::default(),
         input: InputPolicy { max_bad_rows: 10, max_bad_files: 2, ..InputPolicy::default() },
         pairs,
-        max_pairs: 1_000_000,
         clusters,
-        max_lost_share: None,
-        late: false,
-        future: false,
-        keep_nights: None,
-        replace: false,
-        writers: Writers::Several,
         breakers: Breakers::off(),
         preflight: false,
         create_store: true,
-        job_file: None,
+        ..RunRequest::new(format!("2026-11-2{night}"), below("documents"), store, results, profile)
     }
 }
 

@@ -13,6 +13,7 @@ use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::BATCH_ROWS;
@@ -42,7 +43,7 @@ const ID_PAGE_BYTES: usize = 32 << 10;
 pub const FILE_ROWS: u64 = 16 << 20;
 
 /// A file of a dataset, as a manifest records it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct FileRecord {
     /// The path below the dataset's folder.
     pub name: String,

@@ -3,6 +3,7 @@
 
 use nearprint_join::Workload;
 use nearprint_storage::in_memory;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{PipelineError, Result};
@@ -36,7 +37,7 @@ pub struct ClusterRequest {
 }
 
 /// The plan of a join on a cluster. It holds for uniform fingerprints.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ClusterPlan {
     /// The number of worker processes.
     pub workers: usize,

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use nearprint_join::{LossLimit, Origin, RowSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::CommandContext;
@@ -44,7 +45,7 @@ pub struct JoinRequest {
 }
 
 /// The summary of the `join` command.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct JoinSummary {
     /// The place of the pairs.
     pub output: String,

@@ -1,6 +1,7 @@
 //! The choice of the way to join, and the sizes that it depends on.
 
 use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{PipelineError, Result};
@@ -197,7 +198,7 @@ pub struct PlanRequest {
 
 /// The plan of a join of given sizes. The times hold for uniform fingerprints on this machine. Its speed is measured, so
 /// they vary a little from one plan to the next; the plan itself does not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanSummary {
     /// The plan in a few words.
     pub strategy: String,
@@ -235,7 +236,7 @@ pub struct PlanSummary {
 
 /// The reading of sketches that a join with `max_sketch_distance` does for pairs that are near by chance. True
 /// near-duplicates come on top: each costs a page at most.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlannedSketches {
     /// The number of pairs of a query and an existing fingerprint within the distance, of uniform fingerprints.
     pub candidates: f64,
@@ -283,7 +284,7 @@ fn fingerprint_bytes(n: u64, runs: u64, bits: u32) -> f64 {
 }
 
 /// One table of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PlannedTable {
     /// The width of the leading block, in bits.
     pub prefix_bits: u32,

@@ -3,6 +3,7 @@
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_join::Verifier;
 use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ProfileError, Result};
@@ -13,7 +14,7 @@ use crate::error::{ProfileError, Result};
 pub const ALGORITHM_VERSION: u32 = 2;
 
 /// All settings from text to fingerprint to pair, as a named profile has them ([`by_name`](crate::by_name)).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileConfig {
     /// The number of bits of a fingerprint: 32 or 64, or 128, which no store and no join accepts.
@@ -30,27 +31,28 @@ pub struct ProfileConfig {
 }
 
 /// The settings of the sketch, which is 256 bits of least hashes of tokens and shingles.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SketchConfig {
     /// The number of tokens of a shingle, at least 1; 1 leaves shingles out.
+    #[schemars(range(min = 1))]
     pub shingle: usize,
     /// The seed of the hash of the tokens.
     #[serde(default)]
     pub seed: u64,
     /// The tokenizer that cuts the tokens of the sketch, with the other settings of the profile: one that needs no
-    /// dictionary. `None` takes the tokens of the fingerprint.
+    /// dictionary. Without it, the sketch has the tokens of the fingerprint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<TokenizerKind>,
 }
 
 /// The distances that make a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinConfig {
     /// The largest Hamming distance of two fingerprints.
     pub max_distance: u32,
-    /// The largest distance of two sketches; `None` leaves them out.
+    /// The largest distance of two sketches. Without it, sketches are not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sketch_distance: Option<u32>,
 }

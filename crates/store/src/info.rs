@@ -1,9 +1,10 @@
 //! The output of `store info`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The output of `store info`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoreInfo {
     /// The store.
     pub store: String,
@@ -32,7 +33,7 @@ pub struct StoreInfo {
 }
 
 /// A segment of the store, or an index.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SegmentInfo {
     /// The digest of the segment or index.
     pub digest: String,
@@ -49,7 +50,7 @@ pub struct SegmentInfo {
 }
 
 /// A night of the store.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NightInfo {
     /// The date.
     pub dt: String,

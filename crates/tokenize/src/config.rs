@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TokenizeError;
@@ -7,7 +8,7 @@ use crate::weight::{Top, Weight};
 
 /// All settings that features depend on besides the text. They are part of the store's config digest, so a store
 /// accepts no other settings.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizeConfig {
     /// The normalisation of the text before it is cut.
@@ -47,7 +48,7 @@ fn at_least_one(key: &'static str, got: usize) -> Result<(), TokenizeError> {
 
 /// The steps of normalisation, in the order in which they are applied: HTML entities, control characters, NFKC, lower
 /// case, case folding, special characters, white space.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NormalizeConfig {
     /// Apply Unicode normal form KC: full-width forms, ligatures and compatibility ideographs become their plain
@@ -111,7 +112,7 @@ impl Default for NormalizeConfig {
 }
 
 /// The settings by which a normalised text is cut.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
     /// The tokenizer.
@@ -123,6 +124,7 @@ pub struct TokenizerConfig {
     pub hmm: bool,
     /// The number of characters in a window (`char_ngrams`, `word_char_ngrams`, `full_word_char_ngrams`), of UTF-16
     /// units in a window (`utf16_ngrams`) or of bytes in a piece (`byte_pieces`), at least 1.
+    #[schemars(range(min = 1))]
     pub ngram: usize,
     /// Tokens without a letter or digit are dropped. If they are kept, punctuation and table rules swamp the
     /// words of a page.
@@ -158,7 +160,7 @@ impl Default for TokenizerConfig {
 /// The tokens that are dropped because they carry no content. By default there are none: repeated function words are
 /// the same in both documents of a near-duplicate pair. The user can supply a file of words through
 /// [`Resources::stop_words`](crate::Resources::stop_words).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StopWordsConfig {
     /// Drop the English and Chinese function words of the built-in lists.
@@ -175,10 +177,11 @@ pub struct StopWordsConfig {
 }
 
 /// The settings by which tokens become features. The fingerprint and the sketch each have their own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FeatureConfig {
     /// The number of consecutive tokens in one feature, at least 1; with 1, each token is a feature.
+    #[schemars(range(min = 1))]
     pub shingle: usize,
     /// The rule by which the weight of a feature follows from the number of its occurrences.
     pub weight: Weight,
@@ -231,7 +234,7 @@ impl Default for FeatureConfig {
 /// The default was measured with the profile `han-bigrams` on 10,821 short Chinese reviews and twelve hash seeds: 3 pairs
 /// that are not alike were found with 8 features, 2 with 9, and none with 10 (evidence/accuracy). On the six sets of
 /// pages and articles no positive pair needs a lower floor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MinFeatures {
     /// The number of distinct features that a Han text needs: a text in which more than half of the letters and digits

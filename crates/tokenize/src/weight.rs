@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The weight of 1, in the fixed-point unit of all weights: 1/65536.
@@ -11,7 +12,7 @@ pub const ONE: u64 = 1 << 16;
 ///
 /// In a job file it is written as `"count"`, `"log_count"`, `"set"`, `{ capped_count = { cap = 6 } }`, `"byte_length"`
 /// or `{ tf_idf = { top = "auto" } }`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Weight {
     /// The number of occurrences c (tf, the mode of Manku et al. 2007).
@@ -23,6 +24,7 @@ pub enum Weight {
     /// min(c, cap). Article 002's rule is a cap of 6: it skips a word whose count is already above 5.
     CappedCount {
         /// The largest number of occurrences that count, at least 1.
+        #[schemars(range(min = 1))]
         cap: u32,
     },
     /// c times the number of bytes of the token, which is the feature: mllearning's SimHash. It weighs tokens only, no
@@ -56,7 +58,7 @@ impl fmt::Display for Weight {
 ///
 /// GNU's C++ library determines which of several equally heavy features are among them; cppjieba's published values
 /// depend on this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Top {
     /// All features.

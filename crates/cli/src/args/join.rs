@@ -10,7 +10,7 @@ use super::numbers::bits;
 use crate::place::{Given, place};
 
 /// The default maximum number of pairs that `--pairs all` writes.
-pub const MAX_PAIRS: u64 = 50_000_000;
+pub use nearprint_night::MAX_PAIRS;
 
 #[derive(Debug, Clone, Args)]
 pub struct JoinArgs {

@@ -11,7 +11,9 @@ use nearprint_night::CheckedPlaces;
 use nearprint_parquet::DatasetError;
 use nearprint_pipeline::PipelineError;
 use nearprint_tasks::LENGTH;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::night_request::request;
 use super::{Outcome, Session};
@@ -20,9 +22,9 @@ use crate::command_line::command_line;
 use crate::exit_code::{BAD_DATA, CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
 use crate::fault::Fault;
 use crate::flags::with_flags;
-use crate::job_config::JobConfig;
+use crate::job_config::{self, JobConfig};
 use crate::job_folder::JobFolder;
-use crate::job_keys::{self, nearest};
+use crate::job_keys::nearest;
 use crate::remedy::Remedy;
 use crate::summary::Report;
 
@@ -31,9 +33,9 @@ pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
         ConfigCommand::Init(args) => init(args),
         ConfigCommand::Check(args) => check(global, args),
         ConfigCommand::Schema => {
-            let schema = job_keys::schema();
+            let schema = job_config::schema();
             let text = format!("{schema:#}\n");
-            Ok(Report::new("config schema", "done", &serde_json::json!({ "schema": schema }), Spent::default(), text))
+            Ok(Report::new("config schema", "done", &JobSchema { schema }, Spent::default(), text))
         }
     }
 }
@@ -55,9 +57,9 @@ fn init(args: &ConfigInitArgs) -> Outcome {
     }
     write_new(&args.file, &text)?;
     let file = args.file.to_string_lossy();
-    let value = serde_json::json!({ "file": file });
     let said = format!("{file}: written; `nearprint config schema` lists every key\n");
-    let report = Report::new("config init", "done", &value, Spent::default(), said);
+    let report =
+        Report::new("config init", "done", &Written { file: file.clone().into_owned() }, Spent::default(), said);
     Ok(report.then(Some(command_line(["store", "init", "--config", &*file]))))
 }
 
@@ -88,13 +90,29 @@ fn refuse_single_night(documents: &str) -> Result<(), Failure> {
     }
 }
 
-/// The findings of a check beside faults.
-#[derive(Debug, Serialize)]
-struct Checked {
+/// The summary of `config init`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Written {
+    /// The job file.
     file: String,
-    /// The store is there. If not, the first night makes it.
+}
+
+/// The summary of `config schema`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct JobSchema {
+    /// The schema.
+    #[schemars(with = "Map<String, Value>")]
+    schema: &'static Value,
+}
+
+/// The summary of `config check`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Checked {
+    /// The job file.
+    file: String,
+    /// Whether the store is there. If not, a first night makes it: `next` has the command.
     has_store: bool,
-    /// The document file whose columns were looked at.
+    /// The document file of the newest night whose columns were looked at. `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     looked_at: Option<String>,
 }

@@ -22,6 +22,8 @@ mod run;
 mod run_stale;
 mod serve;
 mod store;
+#[cfg(test)]
+mod summaries;
 mod tune;
 
 use std::fmt::{Display, Write};

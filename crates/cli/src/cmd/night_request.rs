@@ -26,16 +26,14 @@ pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
 /// Returns the request of a night. What the command line says goes before the job file.
 pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<RunRequest, Failure> {
     let (keep, columns) = job.keep()?;
+    let (documents, store) = (documents(job, args)?, job.store(args.store.as_ref())?);
+    let (references, output) = (job.references(&args.references)?, job.output(args.output.as_ref())?);
+    let profile = job.profile_config()?;
     Ok(RunRequest {
-        dt,
-        documents: documents(job, args)?,
-        store: job.store(args.store.as_ref())?,
-        references: job.references(&args.references)?,
-        output: job.output(args.output.as_ref())?,
+        references,
         columns,
         keep,
         source_column: job.source_column.clone(),
-        profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         input: job.input()?,
         pairs: args.pairs.map_or(job.pairs, Into::into),
@@ -51,6 +49,7 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
         preflight: job.preflight(),
         create_store: args.create_store || job.create_store,
         job_file: Some(args.config.clone()),
+        ..RunRequest::new(dt, documents, store, output, profile)
     })
 }
 

@@ -15,6 +15,7 @@ use nearprint_lookup::{
 use nearprint_pipeline::PipelineError;
 use nearprint_profile::HtmlText;
 use nearprint_storage::{ErrorKind, Storage, StorageError, blocking, foreign};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -163,8 +164,8 @@ impl Opening {
 }
 
 /// The summary of one query.
-#[derive(Serialize)]
-struct OneSummary {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OneSummary {
     #[serde(flatten)]
     state: State,
     #[serde(flatten)]
@@ -253,11 +254,15 @@ struct LineAnswer {
 }
 
 /// The summary of a stream of queries.
-#[derive(Debug, Default, Serialize)]
-struct StreamSummary {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(super) struct StreamSummary {
+    /// The number of lines that are not blank.
     n_queries: u64,
+    /// The number of queries that have matches.
     n_with_matches: u64,
+    /// The number of matches, including those that are not listed.
     n_matches: u64,
+    /// The number of lines that are no query.
     n_bad_lines: u64,
     /// The first line that is no query, and what is wrong with it.
     #[serde(skip_serializing_if = "Option::is_none")]

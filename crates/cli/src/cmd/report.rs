@@ -6,6 +6,7 @@ use nearprint_explain::{legible, shown_id};
 use nearprint_pipeline::PipelineError;
 use nearprint_report::{NightReport, ReportRequest, STALE, night_markdown, night_page, percent};
 use nearprint_storage::{IfExists, OutputFile, Storage};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::night_text::text;
@@ -19,18 +20,21 @@ use crate::job_config::JobConfig;
 const IN_TEXT: usize = 5;
 const ON_A_PAGE: usize = 20;
 
-/// The page that was written.
-#[derive(Debug, Clone, Serialize)]
+/// The page that was written for a night.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Page {
+    /// The path or URL of the page.
     url: String,
+    /// The size of the page in bytes.
     bytes: usize,
 }
 
 /// The summary of `report`.
-#[derive(Serialize)]
-struct Reported {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reported {
     #[serde(flatten)]
     night: NightReport,
+    /// The page that was written. Left out without --html.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<Page>,
 }

@@ -11,11 +11,13 @@ use nearprint_pipeline::PipelineError;
 use nearprint_report::ReportRequest;
 use nearprint_storage::Requests;
 use nearprint_tasks::Engine;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::dry_run;
 use super::night_request::{held, request, stopped};
 use super::night_text::text;
-use super::report::{line, page_request, write_page};
+use super::report::{Page, line, page_request, write_page};
 use super::run_stale::run_stale;
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
@@ -23,6 +25,16 @@ use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::exit_code::{Failure, INPUT_MISSING};
 use crate::job_config::JobConfig;
+
+/// The summary of `run`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Ran<'a> {
+    #[serde(flatten)]
+    night: &'a RunSummary,
+    /// The page that `--report` wrote. Left out without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<Page>,
+}
 
 pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine: Option<&Arc<dyn Engine>>) -> Outcome {
     let Some(dt) = &args.dt else { return run_stale(embedding, global, args, engine) };
@@ -71,16 +83,17 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     if let Some(Ok(page)) = &page {
         text += &line(page);
     }
-    let mut report = session.report("run", summary.status.name(), &summary, text).then(next(args, &job, &summary));
-    match page {
-        Some(Ok(page)) => report.json["page"] = serde_json::json!(page),
-        // The night is published, and the next try finds it so.
-        Some(Err(error)) => {
-            let failure = session.failure(error);
-            let message = format!("the night is published, but not its page: {}", failure.message);
-            return Ok(report.but(Failure { message, spent: Some(Box::new(session.spent())), ..failure }));
-        }
-        None => {}
+    let (page, unwritten) = match page.transpose() {
+        Ok(page) => (page, None),
+        Err(error) => (None, Some(error)),
+    };
+    let ran = Ran { night: &summary, page };
+    let report = session.report("run", summary.status.name(), &ran, text).then(next(args, &job, &summary));
+    // The night is published, and the next try finds it so.
+    if let Some(error) = unwritten {
+        let failure = session.failure(error);
+        let message = format!("the night is published, but not its page: {}", failure.message);
+        return Ok(report.but(Failure { message, spent: Some(Box::new(session.spent())), ..failure }));
     }
     if summary.breakers.is_empty() {
         return Ok(report);

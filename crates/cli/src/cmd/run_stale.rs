@@ -8,6 +8,7 @@ use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
 use nearprint_pipeline::{PipelineError, Resources};
 use nearprint_storage::{Progress, Storage};
 use nearprint_tasks::Engine;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::night_request::{held, request, stopped};
@@ -20,8 +21,8 @@ use crate::flags::with_flags;
 use crate::job_config::JobConfig;
 
 /// The nights that were made again, in order.
-#[derive(Debug, Default, Serialize)]
-struct Done {
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(super) struct Done {
     /// The number of nights that were published again.
     n_published: u64,
     /// The summaries, in order of date. The last one may be that of a night that a breaker stopped.
@@ -31,9 +32,9 @@ struct Done {
 }
 
 /// The findings of a dry run.
-#[derive(Debug, Serialize)]
-struct WouldRun {
-    /// The nights that would be run, in order of date.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct WouldRun {
+    /// The stale nights, in order of date.
     stale: Vec<String>,
 }
 

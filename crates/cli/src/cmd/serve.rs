@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nearprint_pipeline::PipelineError;
 use nearprint_serve::{DocumentTexts, ServeError, ServeOptions, Served, Server, StoreAnswers, Token};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::query::{Opening, job, told};
@@ -11,13 +12,27 @@ use super::{Outcome, Session, counted};
 use crate::args::{Global, ServeArgs};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
-use crate::summary::{SCHEMA_VERSION, json_line, write};
+use crate::summary::{Head, Report, json_line, write};
+
+/// The first line of `serve`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Serving {
+    #[serde(flatten)]
+    head: Head,
+    /// The URL of the server.
+    address: String,
+    /// The store.
+    store: String,
+}
 
 /// The work of the server until a signal stopped it.
-#[derive(Serialize)]
-struct ServeSummary {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ServeSummary {
+    /// The signal that stopped the server: SIGINT or SIGTERM.
     stopped_by: String,
+    /// The number of connections that were served.
     n_connections: u64,
+    /// The number of requests that were cut off at the end.
     n_cut_off: u64,
 }
 
@@ -72,12 +87,10 @@ fn texts(job: &JobConfig) -> Result<Option<DocumentTexts>, Failure> {
 fn announce(server: &Server, store: &str, json: bool) {
     let address = format!("http://{}", server.address());
     let line = match json {
-        true => json_line(&serde_json::json!({
-            "schema_version": SCHEMA_VERSION,
-            "command": "serve",
-            "status": "serving",
-            "address": address,
-            "store": store,
+        true => json_line(&serde_json::json!(Serving {
+            head: Head::new("serve", "serving"),
+            address,
+            store: store.to_owned(),
         })),
         false => format!("Serving {store} at {address}\n"),
     };
@@ -86,7 +99,7 @@ fn announce(server: &Server, store: &str, json: bool) {
 }
 
 /// The end of a server is a signal, whose exit code says that. It is no failure.
-fn report(session: &Session, served: Served, signal: &Failure) -> crate::summary::Report {
+fn report(session: &Session, served: Served, signal: &Failure) -> Report {
     let Served { n_connections, n_cut_off } = served;
     let stopped_by = if signal.code == 130 { "SIGINT" } else { "SIGTERM" }.to_owned();
     let text = format!(
@@ -95,10 +108,7 @@ fn report(session: &Session, served: Served, signal: &Failure) -> crate::summary
         counted(n_cut_off, "request")
     );
     let summary = ServeSummary { stopped_by, n_connections, n_cut_off };
-    let mut report = session.report("serve", "stopped", &summary, text);
-    report.exit_code = signal.code;
-    report.json["exit_code"] = signal.code.into();
-    report
+    session.report("serve", "stopped", &summary, text).ended_with(signal.code)
 }
 
 fn of_serve(error: ServeError) -> PipelineError {

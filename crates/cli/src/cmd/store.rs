@@ -8,6 +8,8 @@ use nearprint_store::maintain::{
     CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
 };
 use nearprint_store::{SegmentInfo, StoreInfo};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::check::problems;
 use super::{Outcome, Session, counted, grouped};
@@ -16,6 +18,13 @@ use crate::command_line::command_line;
 use crate::documents::read_ids;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
+
+/// The summary of `store init`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Made {
+    /// The store.
+    store: String,
+}
 
 pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
     match command {
@@ -44,7 +53,7 @@ fn init(global: &Global, args: &StoreArgs) -> Outcome {
         .block_on(|storage, _, _| async move { nearprint_night::store_init(&storage, &place, writers).await })?;
     let status = if is_new { "made" } else { "already_there" };
     let text = format!("{url}: {}\n", status.replace('_', " "));
-    Ok(session.report("store init", status, &serde_json::json!({ "store": url }), text))
+    Ok(session.report("store init", status, &Made { store: url }, text))
 }
 
 fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {

@@ -5,6 +5,7 @@
 mod published;
 pub(crate) mod xxh3;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fingerprint::Fingerprint;
@@ -14,7 +15,7 @@ use crate::fingerprint::Fingerprint;
 /// In a configuration it is written as `{ xxh3 = { seed = 0 } }` (the seed may be left out), as `{ rust_sip_hash24 = {
 /// k0 = 0, k1 = 0 } }` (the keys may be left out), or as a plain name: `"java_plain"`, `"md5_last"`. All hashes except
 /// XXH3 exist to reproduce published programs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FeatureHash {
     /// XXH3; the default, with seed 0. Fingerprints of 64 bits take XXH3-64, those of 32 bits its low half, and those

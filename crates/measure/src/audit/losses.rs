@@ -1,5 +1,6 @@
 //! The numbers of an audit: shares, their quantiles and intervals.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The lost share from which on a loss counts as large.
@@ -32,7 +33,7 @@ impl MeasuredDrop {
 }
 
 /// The losses of some dropped documents.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Losses {
     /// The number of documents.
     pub n: u64,
@@ -69,7 +70,7 @@ impl Losses {
 
 /// The distribution of lost shares. A quantile is the least share that at least that part of the documents do not
 /// exceed. Without documents there are no values.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct LostShares {
     /// The mean.
     pub mean: Option<f64>,
@@ -111,7 +112,7 @@ impl LostShares {
 }
 
 /// The differences between the lost shares that a night published and the exact ones, over near-duplicates that have both.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct EstimateError {
     /// The number of documents.
     pub n: u64,

@@ -18,6 +18,7 @@ use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use losses::{EstimateError, LARGE_LOSS, Losses, LostShares, MeasuredDrop, wilson};
@@ -52,7 +53,7 @@ pub struct AuditRequest {
 }
 
 /// The losses of a night.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Audit {
     /// The night.
     pub dt: String,
@@ -86,7 +87,7 @@ impl Audit {
 }
 
 /// Drawn documents that were not measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unmeasured {
     /// The document's text was not found.
     pub n_not_found: u64,
@@ -113,7 +114,7 @@ impl Unmeasured {
 }
 
 /// A dropped document that was measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AuditedDrop {
     /// The dropped document.
     pub doc_id: String,

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use nearprint_join::Verifier;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::resemblance::ShingleSet;
@@ -47,7 +48,7 @@ pub struct EvaluateRequest {
 }
 
 /// The score at a largest Hamming distance and the profile's own sketch distance.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct DistanceScore {
     /// The largest Hamming distance of a pair.
     pub max_distance: u32,
@@ -57,7 +58,7 @@ pub struct DistanceScore {
 }
 
 /// The score at a largest sketch distance and the profile's own Hamming distance.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SketchScore {
     /// The largest sketch distance of a pair. `None` means that sketches are not verified.
     pub max_sketch_distance: Option<u16>,
@@ -68,7 +69,7 @@ pub struct SketchScore {
 
 /// The score of the pairs in a range of lengths. The length of a pair is that of its shorter text in normalised
 /// characters.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LengthScore {
     /// The least length.
     pub min_length: u32,
@@ -82,7 +83,7 @@ pub struct LengthScore {
 }
 
 /// Summary of the `evaluate` command.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evaluation {
     /// The score at the profile's own distances.
     #[serde(flatten)]

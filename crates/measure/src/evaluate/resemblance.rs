@@ -8,6 +8,7 @@ use nearprint_documents::{DocumentBatch, Documents};
 use nearprint_join::UnionFind;
 use nearprint_storage::{blocking, row_number};
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::score::{Counts, Score};
@@ -18,7 +19,7 @@ use nearprint_pipeline::{PipelineError, Result};
 const LEAST: u64 = LEAST_TENTHS as u64;
 
 /// The pairs by resemblance, and the share of them that is found at the profile's own distances. Labels play no part.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ByResemblance {
     /// The documents whose pairs are counted: those that are not left out and have a letter or digit, whether or not
     /// they have a fingerprint.
@@ -31,7 +32,7 @@ pub struct ByResemblance {
 }
 
 /// The pairs in a range of resemblance.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ResemblanceRow {
     /// The least resemblance.
     pub from: f64,
@@ -53,7 +54,7 @@ pub struct ResemblanceRow {
 }
 
 /// The counts that some components have in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ComponentCounts {
     /// The pairs of each component.
     pub n_pairs: u64,
@@ -64,7 +65,7 @@ pub struct ComponentCounts {
 }
 
 /// The pairs whose resemblance, rounded down, is a certain number of hundredths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Hundredth {
     /// The resemblance in hundredths.
     pub hundredth: u64,

@@ -1,11 +1,12 @@
 //! Precision, recall and F1 with their confidence intervals.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::random::{Random, percentile_interval};
 
 /// Precision and recall, counted by pair. A gray pair counts neither for nor against them.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Score {
     /// The pairs found, without the gray ones.
     pub n_found: u64,
@@ -35,7 +36,7 @@ pub struct Score {
 /// then that of the exact binomial interval for n components: 0.025^(1/n) if all are right, and 1 - 0.025^(1/n) if all
 /// are wrong. A single component that is partly right says nothing about other components, so there is no interval in
 /// that case.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Intervals {
     /// The interval of the precision, or `None` if no pair is found.
     pub precision: Option<[f64; 2]>,

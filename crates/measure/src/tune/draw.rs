@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nearprint_join::{Column, HammingJoin, QueryRows, RowPair, Verifier};
 use nearprint_tokenize::Resources as AnalyzerResources;
+use schemars::JsonSchema;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -40,7 +41,7 @@ pub struct SheetRequest {
 }
 
 /// Summary of drawing a sheet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SheetSummary {
     /// The sheet.
     pub sheet: String,
@@ -60,7 +61,7 @@ pub struct SheetSummary {
 }
 
 /// The pairs of one distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Stratum {
     /// The distance.
     pub distance: u8,

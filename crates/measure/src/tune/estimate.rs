@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_join::{SketchDistance, Verifier};
 use nearprint_tokenize::Resources as AnalyzerResources;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::sheet::{self, LabelledRow, Sheet};
@@ -29,7 +30,7 @@ pub struct LabelsRequest {
 }
 
 /// The estimate at given distances.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The largest Hamming distance of a pair.
     pub max_distance: u32,
@@ -50,7 +51,7 @@ pub struct Estimate {
 }
 
 /// 95 % intervals, `[low, high]`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct EstimateIntervals {
     /// The interval of the precision.
     pub precision: Option<[f64; 2]>,
@@ -61,7 +62,7 @@ pub struct EstimateIntervals {
 }
 
 /// Summary of the labels, and the estimates from them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LabelEstimate {
     /// The sheet.
     pub labels: String,
@@ -96,7 +97,7 @@ pub struct LabelEstimate {
 }
 
 /// The distances with the highest estimated F1.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Recommendation {
     /// The estimate at these distances.
     #[serde(flatten)]

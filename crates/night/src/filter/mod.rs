@@ -15,6 +15,7 @@ use nearprint_documents::{
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
 use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Storage, StorageError};
 use nearprint_store::{Night, Store, StoreError};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::decided::{Decided, DecidedCounts};
@@ -48,7 +49,7 @@ pub struct FilterRequest {
 }
 
 /// The summary of the `filter` command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FilterSummary {
     /// The folder that was written to.
     pub output: String,
@@ -60,7 +61,7 @@ pub struct FilterSummary {
 }
 
 /// A night that was filtered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FilteredNight {
     /// The night.
     pub dt: String,
@@ -76,12 +77,12 @@ pub struct FilteredNight {
 }
 
 /// The counts of a night or of all nights: rows by what became of them, files and bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FilterCounts {
     /// The rows of the files that were read.
     #[serde(flatten)]
     pub rows: RowCounts,
-    /// The number of files that were read.
+    /// The number of files that were read, and of those that were written.
     pub n_files: u64,
     /// The number of files that the run passed over because they cannot be read. They are not in the output.
     pub n_bad_files: u64,

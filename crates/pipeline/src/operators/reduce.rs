@@ -20,6 +20,7 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::{ExecutionPlan, Partitioning};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::reduce_pool::ReducePool;
@@ -37,7 +38,7 @@ pub(crate) struct PlanRunner {
 }
 
 /// The data that a run's reduce spilled.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpillStats {
     /// The number of spills.
     pub n_spills: usize,

@@ -14,6 +14,7 @@ use nearprint_join::{
     star_bound,
 };
 use nearprint_store::ExistingShort;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
@@ -24,7 +25,7 @@ use nearprint_parquet::schema::{DECISIONS, SUPERSEDED};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 
 /// The rule by which documents of a cluster are dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClusterRule {
     /// Documents that make a verified pair with a kept one are dropped.
@@ -100,10 +101,12 @@ pub struct Decisions {
 }
 
 /// The rows that the star rule kept, beside those that could have been kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StarQuality {
     /// A number that no set of the night's documents exceeds in which none may be dropped for another one, or for an
-    /// existing one: see [`star_bound`](nearprint_join::star_bound()).
+    /// existing one.
+    ///
+    /// [`star_bound`](nearprint_join::star_bound()) says how it is found.
     pub n_keep_bound: u64,
     /// The number of kept documents that may be dropped for another kept one, which had its turn later. The other kept
     /// documents are at most `n_keep_bound`.
@@ -113,7 +116,7 @@ pub struct StarQuality {
 }
 
 /// The numbers of documents by decision.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DecisionCounts {
     /// The number of kept documents.
     pub n_keep: u64,

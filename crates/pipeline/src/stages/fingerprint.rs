@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_tokenize::Resources as AnalyzerResources;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::CommandContext;
@@ -67,7 +68,7 @@ impl FingerprintRequest {
 }
 
 /// The counts of fingerprinting.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FingerprintCounts {
     /// The number of files that were read.
     pub n_files: u64,
@@ -454,7 +455,7 @@ fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files
 }
 
 /// The summary of the `fingerprint` command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FingerprintSummary {
     /// The place of the dataset.
     pub output: String,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use nearprint_night::{Generation, Generations};
 use nearprint_pipeline::Result;
 use nearprint_storage::{InputFile, Progress, Storage};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::rows::{Decisions, Pairs};
@@ -37,7 +38,7 @@ pub struct DiffPlace {
 }
 
 /// The changes from generation A of a night to generation B. All counts are complete; only examples are limited.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Diff {
     /// The night.
     pub dt: String,
@@ -63,7 +64,7 @@ impl Diff {
 }
 
 /// One of the two generations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DiffSide {
     /// The root of the results.
     pub output: String,
@@ -82,7 +83,7 @@ pub struct DiffSide {
 }
 
 /// The documents whose decisions changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentsDiff {
     /// The documents that are the same in each column.
     pub n_same: u64,
@@ -103,7 +104,7 @@ pub struct DocumentsDiff {
 }
 
 /// The kind of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// Another decision.
@@ -121,7 +122,7 @@ pub enum ChangeKind {
 }
 
 /// Documents that changed in the same way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     /// The kind of the change.
     pub kind: ChangeKind,
@@ -136,7 +137,7 @@ pub struct Change {
 }
 
 /// A document that changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChangedDocument {
     /// The document.
     pub doc_id: String,
@@ -147,7 +148,7 @@ pub struct ChangedDocument {
 }
 
 /// The pairs that changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PairsDiff {
     /// The pairs that are the same.
     pub n_same: u64,

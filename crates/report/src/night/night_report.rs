@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use nearprint_documents::DocumentColumns;
 use nearprint_night::{Breakers, NightHistory, RunSummary};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The night to report, and the place of its documents.
@@ -26,7 +27,7 @@ pub struct ReportRequest {
 }
 
 /// The report on a published night.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NightReport {
     /// The summary of the run. What the breakers look at is measured anew, from published files alone.
     #[serde(flatten)]
@@ -53,7 +54,7 @@ pub struct NightReport {
 }
 
 /// A row that is no document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QuarantinedRow {
     /// The file.
     pub file: String,
@@ -66,7 +67,7 @@ pub struct QuarantinedRow {
 }
 
 /// A dropped document, and the canonical document that represents it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Example {
     /// The dropped document.
     pub doc_id: String,
@@ -92,7 +93,7 @@ pub struct Example {
 }
 
 /// The distributions of the near-duplicates and clusters of a night.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Distributions {
     /// The numbers of near-duplicates by Hamming distance from their canonical documents, from distance 0.
     pub near_by_distance: Vec<u64>,

@@ -36,15 +36,9 @@ const NIGHTS_BEFORE: usize = 29;
 /// # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
 /// # let documents = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents").to_owned();
 /// # let [store, output] = ["store", "results"].map(|name| temp.path().join(name).display().to_string());
-/// # let (columns, profile, breakers) = (Default::default(), nearprint_profile::by_name("default")?, Breakers::off());
-/// # let request = RunRequest {
-/// #     dt: "2026-11-19".to_owned(), documents: documents.clone().into(), store: store.clone(),
-/// #     references: Vec::new(), output, columns, keep: Vec::new(), source_column: None, profile,
-/// #     analyzer_resources: Default::default(), input: Default::default(), pairs: Default::default(),
-/// #     max_pairs: 1_000_000, clusters: Default::default(), max_lost_share: None, late: false, future: false, replace: false, keep_nights: None,
-/// #     writers: Default::default(), breakers, preflight: false, create_store: true,
-/// #     job_file: None,
-/// # };
+/// # let profile = nearprint_profile::by_name("default")?;
+/// # let request = RunRequest::new("2026-11-19", documents.as_str(), store.as_str(), output, profile);
+/// # let request = RunRequest { create_store: true, breakers: Breakers::off(), ..request };
 /// # run(&Storage::default(), &request, &Resources::default(), &Default::default()).await?;
 /// // The night of this date is published in `store`.
 /// let request = ReportRequest {

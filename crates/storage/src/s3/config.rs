@@ -1,10 +1,11 @@
 //! The settings for S3.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The settings for access to `s3://` places. Credentials are not settings: they come from the environment, a profile, or the
 /// machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct S3Config {
     /// URL of an S3-compatible server. Without it, `AWS_ENDPOINT_URL` counts, then the profile, then AWS itself.
@@ -20,6 +21,7 @@ pub struct S3Config {
     /// Seconds without progress after which an attempt counts as failed.
     pub timeout_seconds: u64,
     /// Number of requests that may be under way at once.
+    #[schemars(range(min = 1))]
     pub requests: u16,
 }
 

@@ -20,6 +20,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
     ReqwestConnector,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
@@ -29,7 +30,7 @@ use crate::error::element;
 use crate::locked::locked;
 
 /// Counts of HTTP requests to object stores. Every attempt counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Requests {
     /// Reads of objects, or of ranges of them.
     pub get: u64,

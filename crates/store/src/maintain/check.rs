@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commit::{Night, RunRecord, SegmentRecord};
@@ -21,7 +22,7 @@ use nearprint_storage::{Folder, InputFile, Progress};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The findings of `store check`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoreReport {
     /// The store.
     pub store: String,
@@ -36,7 +37,7 @@ pub struct StoreReport {
 }
 
 /// A file that does not agree with the store's commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoreProblem {
     /// The file.
     pub file: String,
@@ -48,7 +49,7 @@ pub struct StoreProblem {
 }
 
 /// The part of the store that a damaged file belongs to. It decides how the damage is repaired.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum Damaged {
     /// The commits of the store, or their pages.

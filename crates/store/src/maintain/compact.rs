@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -40,7 +41,7 @@ impl CompactRequest {
 }
 
 /// The result of a compaction.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CompactSummary {
     /// The store.
     pub store: String,

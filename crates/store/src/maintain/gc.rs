@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::{StreamExt, TryStreamExt};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commit::{Commit, Removal, Stored, pruned};
@@ -42,7 +43,7 @@ pub struct GcRequest {
 }
 
 /// The result of a `store gc`, or of a dry run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GcSummary {
     /// The store.
     pub store: String,
@@ -77,7 +78,7 @@ pub struct GcSummary {
 }
 
 /// Files that are deleted together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RemovedFiles {
     /// A run, a segment, an index, a generation, or a single file.
     pub place: String,

@@ -12,6 +12,7 @@ use nearprint_join::{LookupPlan, Permutation};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, INDEX};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, DeltaKernel, FileRecord, ParquetFile, fingerprint_column};
 use nearprint_storage::{Folder, Progress, Sha256Hex, StorageError, TempFolder, in_memory};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
@@ -32,7 +33,7 @@ pub struct IndexRequest {
 }
 
 /// The result of a `store index`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IndexSummary {
     /// The store.
     pub store: String,

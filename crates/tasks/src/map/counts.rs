@@ -9,12 +9,13 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use nearprint_parquet::Columns;
 use nearprint_parquet::sketch_column::ReadCounts;
 use nearprint_storage::Progress;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::{Result, TaskError};
 
 /// The amount of data that a map task looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MapCounts {
     /// The number of existing fingerprints that were read, or of distinct fingerprints of the batch itself.
     pub n_rows: u64,

@@ -12,13 +12,14 @@ use nearprint_join::Origin;
 use nearprint_parquet::schema::PAIRS;
 use nearprint_parquet::{Columns, DatasetWriter, StagedFile};
 use nearprint_tasks::QueryBatch;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{PipelineError, Result};
 use crate::stages::existing::ReferenceNames;
 
 /// The pairs that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairsMode {
     /// A spanning forest. It has the same clusters, and fewer pairs than there are documents and existing fingerprints.
@@ -29,7 +30,7 @@ pub enum PairsMode {
 }
 
 /// The counts of a join's pairs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PairCounts {
     /// The number of rows that were written.
     pub n_pairs: u64,
