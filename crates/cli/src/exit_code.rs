@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use nearprint_pipeline::PipelineError;
-use nearprint_storage::{ErrorKind, Requests, StorageError, locked};
-use nearprint_store::StoreError;
+use nearprint_fault::{ErrorKind, Fault, Place, Words};
+use nearprint_pipeline::{StaleNight, TooManyBadRows};
+use nearprint_storage::{Requests, locked};
+use nearprint_store::{Damage, IsOutput, NoSuchNight};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::error_place::ErrorPlace;
-use crate::fault::Fault;
+use crate::finding::{Finding, FindingKeys};
 use crate::job_folder::JobFolder;
 use crate::remedy::Remedy;
 
@@ -23,21 +23,24 @@ use crate::remedy::Remedy;
 pub struct Failure {
     /// The exit code.
     pub code: u8,
-    /// The message, which names what it is about and says what the user should do.
-    pub message: String,
+    /// The fault. Its place tells what the message is about, as far as that is a file.
+    pub fault: Fault,
+    /// The command whose flags the message names in place of keys, and how it names them.
+    pub(crate) shown_by: Option<(String, Naming)>,
     /// What the command spent until then, if it began its work.
     pub spent: Option<Box<Spent>>,
     /// The command line that the user may run next, if there is one.
     pub hint: Option<String>,
     /// What mends it, from which the hint is made.
     pub(crate) remedy: Option<Box<Remedy>>,
-    /// The file, column and row that the message is about, as far as it is about one.
-    pub place: Box<ErrorPlace>,
     /// The rows that are no documents, if it is about these.
     pub(crate) bad_rows: Option<Box<BadRows>>,
     /// The faults of a job file, if it is about these.
-    pub(crate) faults: Box<[Fault]>,
+    pub(crate) findings: Box<[Finding]>,
 }
+
+/// Returns how a command names a key, if it has a flag for it.
+pub type Naming = fn(&str, &str) -> Option<String>;
 
 /// The rows that are no documents and fail a night, for its summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -49,13 +52,9 @@ pub(crate) struct BadRows {
 }
 
 impl BadRows {
-    fn of(error: &PipelineError) -> Option<Self> {
-        match error {
-            PipelineError::TooManyBadRows { by_reason, examples, .. } => {
-                Some(Self { bad_rows_by_reason: by_reason.clone(), examples: examples.clone() })
-            }
-            _ => None,
-        }
+    fn of(error: &Fault) -> Option<Self> {
+        let TooManyBadRows { by_reason, examples, .. } = error.matter()?;
+        Some(Self { bad_rows_by_reason: by_reason.clone(), examples: examples.clone() })
     }
 }
 
@@ -82,13 +81,13 @@ const TRY_AGAIN: u8 = 75;
 pub const PERMISSION: u8 = 77;
 pub const CONFIG: u8 = 78;
 
-impl<E: Into<PipelineError>> From<E> for Failure {
+impl<E: Into<Fault>> From<E> for Failure {
     fn from(error: E) -> Self {
-        let error = error.into();
-        let place = Box::new(ErrorPlace::of(&error));
-        let remedy = remedy(&error).map(Box::new);
-        let bad_rows = BadRows::of(&error).map(Box::new);
-        Self { place, remedy, bad_rows, ..Self::new(of_kind(error.kind()), error.to_string()) }
+        let fault = error.into();
+        let remedy = remedy(&fault).map(Box::new);
+        let bad_rows = BadRows::of(&fault).map(Box::new);
+        let code = of_kind(fault.kind());
+        Self { code, fault, shown_by: None, spent: None, hint: None, remedy, bad_rows, findings: Box::default() }
     }
 }
 
@@ -97,27 +96,23 @@ const OF_ONE_NIGHT: &[&str] =
     &["--dt", "--date", "--late", "--future", "--dry-run", "--late-exit-code", "--empty-exit-code", "--report"];
 
 /// Returns what mends an error, where the message alone does not tell.
-fn remedy(error: &PipelineError) -> Option<Remedy> {
-    match error {
-        PipelineError::TooManyBadRows { n, is_damage: false, .. } => {
-            Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]))
-        }
-        PipelineError::StaleNight { .. } => Some(Remedy::InPlaceOf(OF_ONE_NIGHT, "--stale")),
-        PipelineError::NightNotPublished { .. }
-        | PipelineError::Storage(StorageError::InputMissing { what: "night in these results", .. }) => {
-            Some(Remedy::With("store info", &["--config"]))
-        }
-        PipelineError::Storage(StorageError::InputMissing { what: "night", url, .. }) => {
-            Some(Remedy::Of("store info", url.rsplit_once(" dt=")?.0.to_owned()))
-        }
-        PipelineError::Store(StoreError::IsOutput { url, store: Some(store), .. }) => {
-            Some(Remedy::Instead(url.clone(), store.clone()))
-        }
-        PipelineError::Store(StoreError::Damaged { .. } | StoreError::DamagedCommit { .. }) => {
-            Some(Remedy::With("check", &["--config"]))
-        }
-        _ => None,
+fn remedy(fault: &Fault) -> Option<Remedy> {
+    if let Some(TooManyBadRows { n, is_damage: false, .. }) = fault.matter() {
+        return Some(Remedy::Again(vec!["--max-bad-rows".to_owned(), n.to_string()]));
     }
+    if fault.matter::<StaleNight>().is_some() {
+        return Some(Remedy::InPlaceOf(OF_ONE_NIGHT, "--stale"));
+    }
+    if let Some(NoSuchNight { store }) = fault.matter() {
+        return Some(match store {
+            Some(store) => Remedy::Of("store info", store.clone()),
+            None => Remedy::With("store info", &["--config"]),
+        });
+    }
+    if let Some(IsOutput { store: Some(store) }) = fault.matter() {
+        return Some(Remedy::Instead(fault.place().file.clone()?, store.clone()));
+    }
+    fault.matter::<Damage>().map(|_| Remedy::With("check", &["--config"]))
 }
 
 /// The kinds of errors and their exit codes. What has another kind is a defect.
@@ -140,18 +135,41 @@ fn of_kind(kind: ErrorKind) -> u8 {
 
 impl Failure {
     /// Makes a failure that is about no file.
-    pub fn new(code: u8, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self {
-            code,
-            message,
-            spent: None,
-            hint: None,
-            remedy: None,
-            place: Box::default(),
-            bad_rows: None,
-            faults: Box::default(),
-        }
+    pub fn new(code: u8, message: impl Into<Words>) -> Self {
+        let kind = KINDS.iter().find(|known| known.1 == code).map_or(ErrorKind::Bug, |known| known.0);
+        Self { code, ..Fault::told(kind, message, Place::default()).into() }
+    }
+
+    /// Returns the message, which names what it is about and says what the user should do.
+    #[must_use]
+    pub fn message(&self) -> String {
+        self.shown(&self.fault.words())
+    }
+
+    /// Writes keys as the flags of the command.
+    fn shown(&self, words: &Words) -> String {
+        words.named(|key| self.name_of(key))
+    }
+
+    fn name_of(&self, key: &str) -> Option<String> {
+        let (command, naming) = self.shown_by.as_ref()?;
+        naming(command, key)
+    }
+
+    /// Returns the failure for a user of a command, whose flags the message names. The first one counts.
+    pub(crate) fn shown_by(mut self, command: &str, naming: Naming) -> Self {
+        self.shown_by.get_or_insert_with(|| (command.to_owned(), naming));
+        self
+    }
+
+    /// Returns the failure with its fault changed.
+    pub(crate) fn with(self, change: impl FnOnce(Fault) -> Fault) -> Self {
+        Self { fault: change(self.fault), ..self }
+    }
+
+    /// Returns the faults of a job file as a summary has them.
+    pub(crate) fn findings(&self) -> Box<[FindingKeys]> {
+        self.findings.iter().map(|finding| finding.keys(|key| self.name_of(key))).collect()
     }
 
     /// Returns the name of the exit code, such as `bad_data`, or `other` for a code that the user chose.
@@ -161,32 +179,34 @@ impl Failure {
     }
 
     /// Returns the failure as one that is about a file, and a line of it if that is known.
-    pub(crate) fn at(mut self, file: &Path, line: Option<u64>) -> Self {
-        self.place.file = Some(file.display().to_string());
-        self.place.row = line;
-        self
+    pub(crate) fn at(self, file: &Path, line: Option<u64>) -> Self {
+        self.with(|fault| {
+            let fault = fault.at(file.display().to_string());
+            line.map_or(fault.clone(), |line| fault.row(line))
+        })
     }
 
-    pub(crate) fn config(message: impl Into<String>) -> Self {
+    pub(crate) fn config(message: impl Into<Words>) -> Self {
         Self::new(CONFIG, message)
     }
 
     /// Describes the faults of a job file.
-    pub(crate) fn of_faults(file: &Path, faults: Vec<Fault>) -> Self {
+    pub(crate) fn of_findings(file: &Path, findings: Vec<Finding>) -> Self {
         let name = file.display().to_string();
-        let said: Vec<String> = faults.iter().map(|fault| fault.said(&name)).collect();
-        let line = faults.first().and_then(Fault::line);
+        let said = Words::joined(findings.iter().map(|finding| finding.said(&name)), "; ");
+        let line = findings.first().and_then(Finding::line);
         let check = ["config", "check", &name].map(str::to_owned).to_vec();
-        let failure = Self::config(said.join("; ")).at(file, line).mended_by(Remedy::Command(check));
-        Self { faults: faults.into(), ..failure }
+        let failure = Self::config(said).at(file, line).mended_by(Remedy::Command(check));
+        Self { findings: findings.into(), ..failure }
     }
 
     /// Returns the failure as people in the working folder see it: a place that is missing, and that a job file names by a
     /// relative path, has its whole path too.
     pub(crate) fn seen_from(mut self, folder: &JobFolder) -> Self {
-        let missing = self.place.file.as_deref().filter(|_| self.code == INPUT_MISSING);
-        if let Some((place, whole)) = missing.and_then(|place| Some((place, folder.whole(place)?))) {
-            self.message = self.message.replacen(&format!(" at {place}:"), &format!(" at {place} ({whole}):"), 1);
+        let mut place = self.fault.place().clone();
+        if self.code == INPUT_MISSING && place.whole.is_none() {
+            place.whole = place.file.as_deref().and_then(|file| folder.whole(file));
+            self.fault = self.fault.placed(place);
         }
         if let Some(Remedy::Of(command, place)) = self.remedy.as_deref() {
             let words = command.split(' ').map(str::to_owned).chain([folder.typed(place)]);
@@ -218,7 +238,7 @@ impl Failure {
         Self::new(code, format!("cannot write {}: {error}", path.display())).at(path, None)
     }
 
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<Words>) -> Self {
         Self::new(USAGE, message)
     }
 
@@ -245,7 +265,7 @@ impl Failure {
 
     /// Returns the message as one line.
     pub(crate) fn line(&self) -> String {
-        without_controls(&self.message)
+        without_controls(&self.message())
     }
 
     /// Returns the hint without control characters.
@@ -256,9 +276,9 @@ impl Failure {
     /// Writes the message to standard error as one line, or the faults of a job file as one line each, and the hint as
     /// another one.
     pub(crate) fn say(&self) {
-        let file = self.place.file.as_deref().unwrap_or_default();
-        let faults = self.faults.iter().map(|fault| without_controls(&fault.said(file)));
-        let lines: Vec<String> = if self.faults.is_empty() { vec![self.line()] } else { faults.collect() };
+        let file = self.fault.place().file.as_deref().unwrap_or_default();
+        let findings = self.findings.iter().map(|finding| without_controls(&self.shown(&finding.said(file))));
+        let lines: Vec<String> = if self.findings.is_empty() { vec![self.line()] } else { findings.collect() };
         for line in lines {
             let _ = writeln!(std::io::stderr(), "nearprint: error: {line}");
         }

@@ -4,44 +4,19 @@ use clap::CommandFactory;
 
 use crate::args::Cli;
 
-/// Writes each key in backticks as the flag by which `command` takes it: `` `spill_dir` `` becomes `--spill-dir`, and
-/// `` `breakers.max_cluster` `` becomes `breakers.max_cluster or --max-cluster`. A key without a flag stays as it is,
-/// since the user gave it in a job file.
-pub fn with_flags(command: &str, message: &str) -> String {
-    let mut parsed = Cli::command();
-    parsed.build();
-    let parsed = command.split(' ').fold(&parsed, |at, name| at.find_subcommand(name).unwrap_or(at));
-    let is_flag = |flag: &str| parsed.get_arguments().any(|argument| argument.get_long() == Some(flag));
-    let mut text = String::new();
-    let mut rest = message;
-    while let Some((before, quoted, after)) = next_quoted(rest) {
-        text.push_str(before);
-        let flag = quoted.rsplit('.').next().unwrap_or(quoted).replace('_', "-");
-        if !is_key(quoted) || !is_flag(&flag) {
-            // The second backtick may begin the next key.
-            text.push('`');
-            text.push_str(quoted);
-            rest = &rest[before.len() + 1 + quoted.len()..];
-            continue;
-        }
-        if quoted.contains('.') {
-            text.push_str(quoted);
-            text.push_str(" or ");
-        }
-        text.push_str("--");
-        text.push_str(&flag);
-        rest = after;
-    }
-    text + rest
+/// Returns how a key is named for a user of `command`: by the flag that sets it, such as `--spill-dir` for `spill_dir`. A key
+/// of a section is named with its flag: `breakers.max_cluster or --max-cluster`. A key without a flag has no other name, since
+/// the user gave it in a job file.
+pub fn named(command: &str, key: &str) -> Option<String> {
+    let flag = key.rsplit('.').next().unwrap_or(key).replace('_', "-");
+    of(command).get_arguments().find(|argument| argument.get_long() == Some(&*flag))?;
+    Some(if key.contains('.') { format!("{key} or --{flag}") } else { format!("--{flag}") })
 }
 
-/// Returns the flag without a value that a message names by its key in backticks, if `command` takes it and the message
-/// names no other flag.
-pub fn only_switch(command: &str, message: &str) -> Option<String> {
-    let mut parsed = Cli::command();
-    parsed.build();
-    let parsed = command.split(' ').fold(&parsed, |at, name| at.find_subcommand(name).unwrap_or(at));
-    let keys = message.split('`').filter(|key| is_key(key)).map(|key| key.replace('_', "-"));
+/// Returns the flag without a value of a key, if it is the only one of these keys that `command` takes.
+pub fn only_switch<'a>(command: &str, keys: impl Iterator<Item = &'a str>) -> Option<String> {
+    let parsed = of(command);
+    let keys = keys.map(|key| key.replace('_', "-"));
     let named = keys.filter_map(|key| parsed.get_arguments().find(|argument| argument.get_long() == Some(&*key)));
     let mut named: Vec<_> = named.map(|argument| (argument.get_long(), argument.get_action().takes_values())).collect();
     named.dedup();
@@ -51,46 +26,46 @@ pub fn only_switch(command: &str, message: &str) -> Option<String> {
     }
 }
 
-/// Returns whether a flag of `command`, such as `--dt`, is followed by a value.
-pub fn takes_value(command: &str, flag: &str) -> bool {
+/// Returns the parser of a command, such as `store gc`.
+fn of(command: &str) -> clap::Command {
     let mut parsed = Cli::command();
     parsed.build();
-    let parsed = command.split(' ').fold(&parsed, |at, name| at.find_subcommand(name).unwrap_or(at));
+    command.split(' ').fold(&parsed, |at, name| at.find_subcommand(name).unwrap_or(at)).clone()
+}
+
+/// Returns whether a flag of `command`, such as `--dt`, is followed by a value.
+pub fn takes_value(command: &str, flag: &str) -> bool {
     let is_it = |argument: &&clap::Arg| {
         let aliases = argument.get_all_aliases().into_iter().flatten();
         argument.get_long().into_iter().chain(aliases).any(|name| flag.strip_prefix("--") == Some(name))
     };
-    parsed.get_arguments().find(is_it).is_some_and(|argument| argument.get_action().takes_values())
-}
-
-/// Returns the text before the first backtick, between the first two, and after them.
-fn next_quoted(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, from) = text.split_once('`')?;
-    let (quoted, after) = from.split_once('`')?;
-    Some((before, quoted, after))
-}
-
-fn is_key(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_' || b == b'.')
+    of(command).get_arguments().find(is_it).is_some_and(|argument| argument.get_action().takes_values())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::with_flags;
+    use nearprint_fault::{Words, key, words};
 
-    #[test]
-    fn a_key_becomes_the_flag_of_the_command_that_has_it() {
-        let message = "raise `memory_limit` or name another `spill_dir`";
-        assert_eq!(with_flags("join", message), "raise --memory-limit or name another --spill-dir");
-        assert_eq!(with_flags("run", "raise `breakers.max_cluster`"), "raise breakers.max_cluster or --max-cluster");
-        assert_eq!(with_flags("store gc", "say `dry_run`"), "say --dry-run");
+    use super::named;
+
+    fn shown(command: &str, words: Words) -> String {
+        words.named(|key| named(command, key))
     }
 
     #[test]
-    fn other_words_in_backticks_stay_as_they_are() {
-        for message in ["check `keep`", "run `nearprint store init`", "a ` alone", "`x` `y`", "``", ""] {
-            assert_eq!(with_flags("run", message), message);
+    fn a_key_becomes_the_flag_of_the_command_that_has_it() {
+        let message = words!["raise ", key("memory_limit"), " or name another ", key("spill_dir")];
+        assert_eq!(shown("join", message), "raise --memory-limit or name another --spill-dir");
+        let message = words!["raise ", key("breakers.max_cluster")];
+        assert_eq!(shown("run", message), "raise breakers.max_cluster or --max-cluster");
+        assert_eq!(shown("store gc", words!["say ", key("dry_run")]), "say --dry-run");
+    }
+
+    #[test]
+    fn other_words_stay_as_they_are() {
+        assert_eq!(shown("run", words!["check ", key("keep")]), "check `keep`");
+        for message in ["run `nearprint store init`", "use `words` or `pairs`", "a ` alone", "``", ""] {
+            assert_eq!(shown("run", message.into()), message);
         }
-        assert_eq!(with_flags("join", "an odd ` and `replace`"), "an odd ` and --replace");
     }
 }

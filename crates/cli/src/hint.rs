@@ -81,10 +81,10 @@ fn instead(wrong: &str, right: &str, mut words: Vec<String>) -> Option<Vec<Strin
     Some(words)
 }
 
-/// Messages of the libraries name settings in backticks. If the only one is a flag without a value, and is not given yet,
-/// it is what the command lacks.
+/// Messages name settings by their keys. If the only one is a flag without a value, and is not given yet, it is what the
+/// command lacks.
 fn by_switch(failure: &Failure, command: &str, words: &[String]) -> Option<Remedy> {
-    let flag = only_switch(command, &failure.message).filter(|flag| !words.contains(flag))?;
+    let flag = only_switch(command, failure.fault.keys()).filter(|flag| !words.contains(flag))?;
     Some(Remedy::Again(vec![flag]))
 }
 

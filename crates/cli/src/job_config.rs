@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use nearprint_documents::{DocumentColumns, DuplicateIds, InputPolicy, WarcId, WebPages};
+use nearprint_fault::{Fault, foreign};
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_night::{Breakers, usual_lost_share};
-use nearprint_pipeline::{ClusterRule, PairsMode, PipelineError, Resources};
+use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
 use nearprint_profile::{self as profile, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig};
-use nearprint_storage::{Roots, S3Config, foreign};
+use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
 use nearprint_tasks::{KeepKey, LENGTH};
 use nearprint_tokenize::{Resources as AnalyzerResources, TokenizeConfig};
@@ -21,7 +22,7 @@ use toml::{Table, Value};
 use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::{CONFIG, Failure};
-use crate::fault::{Fault, parsed};
+use crate::finding::{Finding, parsed};
 use crate::job_folder::JobFolder;
 use crate::job_keys;
 use crate::place::{Dates, Given, refuse_stream, refuse_unexpanded};
@@ -307,9 +308,9 @@ impl JobConfig {
         }
         if !faults.iter().any(|fault| fault.is_of_syntax) {
             faults.extend(job.mended().1.iter().filter_map(|failure| job.fault(failure)));
-            faults.sort_by_key(Fault::place);
+            faults.sort_by_key(Finding::place);
         }
-        Err(Failure::of_faults(path, faults))
+        Err(Failure::of_findings(path, faults))
     }
 
     /// Reads a job file and returns what can be read of it, together with its faults, in order. A key with a fault has its
@@ -317,49 +318,45 @@ impl JobConfig {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn read_with_faults(path: &Path) -> Result<(Self, Vec<Fault>), Failure> {
+    pub fn read_with_faults(path: &Path) -> Result<(Self, Vec<Finding>), Failure> {
         let text = std::fs::read_to_string(path).map_err(|e| unread(path, &e))?;
         let (mut job, mut faults) = parsed::<Self>(&text, schema());
         job.path = Some(path.to_path_buf());
         job.folder = JobFolder::of(path);
         if faults.iter().all(|fault| !fault.is_of_syntax) {
-            faults.extend(job.unusable_paths().into_iter().map(|(key, reason)| Fault::of_key(&text, key, &reason)));
+            let unusable = job.unusable_paths().into_iter();
+            faults.extend(unusable.map(|(key, reason)| Finding::of(&text, None, Fault::config(key, reason))));
         }
         let folder = job.folder.clone();
         for (_, file) in job.files() {
             *file = file.take().map(|file| folder.path(&file));
         }
-        faults.sort_by_key(Fault::place);
+        faults.sort_by_key(Finding::place);
         job.text = text;
         Ok((job, faults))
     }
 
-    /// Returns what a message says as a fault of the job file. It is about the key with which the message begins or, if the file
-    /// has no such key, about `key`.
-    pub fn fault_of(&self, key: Option<&str>, message: &str) -> Fault {
-        let first = message.split_once(": ").map(|(first, _)| first);
-        match first.filter(|first| job_keys::offset_of(&self.text, first).is_some()).or(key) {
-            Some(key) => Fault::of_message(&self.text, key, message),
-            None => Fault::of_file(message),
-        }
+    /// Returns a fault as one of the job file. It is about its own key or, if the file has no such key, about `key`.
+    pub fn finding(&self, key: Option<&str>, fault: Fault) -> Finding {
+        Finding::of(&self.text, key, fault)
     }
 
     /// Returns the failure as a fault of the job file, if it is about a value there.
-    fn fault(&self, failure: &Failure) -> Option<Fault> {
-        let is_of_file = failure.code == CONFIG && failure.place.file.is_none();
-        is_of_file.then(|| self.fault_of(None, &failure.message)).filter(|fault| fault.line().is_some())
+    fn fault(&self, failure: &Failure) -> Option<Finding> {
+        let is_of_file = failure.code == CONFIG && failure.fault.place().file.is_none();
+        is_of_file.then(|| self.finding(None, failure.fault.clone())).filter(|fault| fault.line().is_some())
     }
 
     /// Returns a failure about a value of the job file with the place of its key in the file, and with all other faults of
     /// the file. Other failures stay as they are, such as those about a file or a flag.
     pub fn located(&self, failure: Failure) -> Failure {
         let (Some(path), Some(fault)) = (&self.path, self.fault(&failure)) else { return failure };
-        let mut faults: Vec<Fault> = self.mended().1.iter().filter_map(|failure| self.fault(failure)).collect();
+        let mut faults: Vec<Finding> = self.mended().1.iter().filter_map(|failure| self.fault(failure)).collect();
         if !faults.contains(&fault) {
             faults.push(fault);
         }
-        faults.sort_by_key(Fault::place);
-        Failure::of_faults(path, faults)
+        faults.sort_by_key(Finding::place);
+        Failure::of_findings(path, faults)
     }
 
     /// Returns the folder at which the relative paths of the job file begin.
@@ -497,7 +494,7 @@ impl JobConfig {
         let invalid = |key: &str, error: &toml::de::Error| {
             // The whole error names the key within the section.
             let reason = foreign(error);
-            Failure::config(format!("{key}: {reason}, in profile '{}' with its overrides", self.profile))
+            Failure::from(Fault::config(key, format!("{reason}, in profile '{}' with its overrides", self.profile)))
         };
         for (key, section) in self.sections() {
             if let Some(section) = section {
@@ -571,7 +568,7 @@ impl JobConfig {
     /// Takes the section out that a failure of the profile is about, or all of them if that is none. Returns `false` if
     /// nothing was left to take out.
     fn drop_section(&mut self, failure: &Failure) -> bool {
-        let path = failure.message.split_once(": ").map_or("", |(key, _)| key);
+        let path = failure.fault.of_key().unwrap_or_default();
         let key = path.rsplit('.').next().unwrap_or(path).to_owned();
         let mut sections = [
             ("tokenize", &mut self.tokenize),
@@ -673,7 +670,7 @@ impl JobConfig {
     }
 
     fn checked_html_text(&self) -> Result<&HtmlText, Failure> {
-        self.html_text.check().map_err(|e| Failure::config(format!("html_text: {e}")))?;
+        self.html_text.check().map_err(|e| Failure::from(Fault::config("html_text", e.to_string())))?;
         Ok(&self.html_text)
     }
 
@@ -697,7 +694,7 @@ impl JobConfig {
     /// Returns the policy for rows and files that are set aside.
     pub fn input(&self) -> Result<InputPolicy, Failure> {
         if let Some(marker) = self.require_marker.as_ref().filter(|m| m.is_empty() || m.contains('/')) {
-            return Err(Failure::config(format!("require_marker: '{marker}' is no file name, such as _SUCCESS")));
+            return Err(Fault::config("require_marker", format!("'{marker}' is no file name, such as _SUCCESS")).into());
         }
         Ok(InputPolicy {
             max_bad_rows: self.max_bad_rows,
@@ -804,7 +801,7 @@ impl JobConfig {
     /// working folder is refused: a night there would be made without what lies at the former place.
     fn own(&self, key: &str, place: &str) -> Result<String, Failure> {
         match self.folder.former(place) {
-            Some(there) => Err(Failure::config(format!("{key}: {}", begins_elsewhere(place, &there, &self.folder)))),
+            Some(there) => Err(Fault::config(key, begins_elsewhere(place, &there, &self.folder)).into()),
             None => Ok(place.to_owned()),
         }
     }
@@ -816,8 +813,8 @@ const UNGUARDED: [&str; 3] = ["roots", "clone_roots", "resources.spill_dir"];
 /// Reads the file that a key names, if it names one.
 fn content_of(key: &str, file: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(file) = file else { return Ok(None) };
-    let read = std::fs::read_to_string(file).map_err(|e| Failure::reading(&format!("{key}: {}", file.display()), &e));
-    read.map(Some)
+    let unread = |e: std::io::Error| Failure::reading(&file.display().to_string(), &e).with(|fault| fault.key(key));
+    std::fs::read_to_string(file).map(Some).map_err(unread)
 }
 
 /// Parses the keys of a keep order. `existing` is always the first key and `id` the last, so they need not stand there.
@@ -825,10 +822,9 @@ fn keep_keys(texts: &[String]) -> Result<Vec<KeepKey>, Failure> {
     let texts = texts.strip_prefix(&["existing".to_owned()]).unwrap_or(texts);
     let last = ["id", "id asc"].map(|id| [id.to_owned()]);
     let texts = last.iter().find_map(|id| texts.strip_suffix(id)).unwrap_or(texts);
-    let keys: Vec<KeepKey> =
-        texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>().map_err(PipelineError::from)?;
+    let keys: Vec<KeepKey> = texts.iter().map(|text| KeepKey::parse(text)).collect::<Result<_, _>>()?;
     for (key, text) in keys.iter().zip(texts) {
-        let refused = |reason: &str| Err(Failure::config(format!("keep: '{text}' {reason}")));
+        let refused = |reason: &str| Err(Fault::config("keep", format!("'{text}' {reason}")).into());
         match key.column.as_str() {
             "existing" => return refused("is always first: write it first or not at all, and without an order"),
             "id" => return refused("is always last, and ascending: write 'id' last or not at all"),
@@ -882,8 +878,9 @@ fn unread(path: &Path, error: &std::io::Error) -> Failure {
     match meant(path, &beside) {
         Some(name) => {
             let meant = path.with_file_name(name).to_string_lossy().into_owned();
-            let message = format!("{}: did you mean {meant}?", failure.message);
-            Failure { message, ..failure }.mended_by(Remedy::Instead(typed, meant))
+            failure
+                .with(|fault| fault.remedy(format!("did you mean {meant}?")))
+                .mended_by(Remedy::Instead(typed, meant))
         }
         None if beside.is_empty() => {
             failure.mended_by(Remedy::Command(vec!["config".to_owned(), "init".to_owned(), typed]))
@@ -1070,9 +1067,9 @@ mod tests {
         match night(arguments.map(Into::into), &Stop::default(), None) {
             Ok(summary) if summary["status"] == "already_published" => Ok("none"),
             Ok(summary) => Err(format!("{summary}")),
-            Err(failed) if failed.failure.message.contains("is published from other") => Ok("night"),
-            Err(failed) if failed.failure.message.contains("start a new store") => Ok("profile"),
-            Err(failed) => Err(failed.failure.message),
+            Err(failed) if failed.failure.message().contains("is published from other") => Ok("night"),
+            Err(failed) if failed.failure.message().contains("start a new store") => Ok("profile"),
+            Err(failed) => Err(failed.failure.message()),
         }
     }
 

@@ -8,9 +8,8 @@ mod cmd;
 mod command_line;
 mod documents;
 mod embedding;
-mod error_place;
 mod exit_code;
-mod fault;
+mod finding;
 mod flags;
 mod hint;
 mod invocation;
@@ -30,20 +29,18 @@ use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use nearprint_tasks::Engine;
-use serde_json::Value;
-
 use args::{Cli, Command, Global, RunArgs};
 use beside::Beside;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use cmd::Outcome;
 use invocation::Invocation;
 use metrics::Metrics;
+use nearprint_tasks::Engine;
+use serde_json::Value;
 use summary::SummaryFile;
 
 pub use bytes::Bytes;
 pub use embedding::Stop;
-pub use error_place::ErrorPlace;
 pub use exit_code::{Failure, Spent};
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
@@ -74,8 +71,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, engine)));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments);
-            let message = flags::with_flags(&asked.command, &failure.message);
-            Failure { hint, message, ..failure }
+            Failure { hint, ..failure }.shown_by(&asked.command, flags::named)
         };
         let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(hinted);
         outcome.map(|report| report.hinted(hinted))

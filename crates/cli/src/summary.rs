@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::beside::Beside;
 use crate::exit_code::{BadRows, Failure, LOCAL_IO, Spent, USAGE};
-use crate::fault::Fault;
+use crate::finding::FindingKeys;
 use crate::hint;
 use crate::invocation::Invocation;
 use crate::refused_arguments::RefusedArguments;
@@ -114,9 +114,9 @@ pub struct FailureSummary {
     #[schemars(regex(pattern = "^nearprint "))]
     hint: Option<String>,
     /// The faults of the job file, in order, if these are the failure.
-    #[serde(skip_serializing_if = "<[Fault]>::is_empty")]
+    #[serde(skip_serializing_if = "<[FindingKeys]>::is_empty")]
     #[schemars(length(min = 1))]
-    findings: Box<[Fault]>,
+    findings: Box<[FindingKeys]>,
     #[serde(flatten)]
     bad_rows: Option<BadRows>,
     #[serde(flatten)]
@@ -157,8 +157,9 @@ impl Report {
     /// Returns the same report with the hint that `hinted` gives to its failure, if it has one.
     pub fn hinted(mut self, hinted: impl FnOnce(Failure) -> Failure) -> Self {
         self.failure = self.failure.map(hinted);
+        let error = self.failure.as_ref().map(Failure::message);
         let hint = self.failure.as_ref().and_then(Failure::hint);
-        self.with(&Ending { hint, ..Ending::default() })
+        self.with(&Ending { error, hint, ..Ending::default() })
     }
 
     /// Returns the same report with the command that the user may run next.
@@ -171,7 +172,7 @@ impl Report {
     pub fn but(mut self, failure: Failure) -> Self {
         self.json["status"] = FAILED.into();
         let report = self.ended_with(failure.code);
-        let error = Some(failure.message.clone());
+        let error = Some(failure.message());
         Self { failure: Some(failure), ..report.with(&Ending { error, ..Ending::default() }) }
     }
 
@@ -271,7 +272,7 @@ pub fn of_failure(failure: &Failure, asked: Option<&Invocation>) -> Value {
         command: asked.map(|asked| asked.command.clone()),
         dt: asked.and_then(|asked| asked.dt.clone()),
         hint: failure.hint(),
-        findings: failure.faults.clone(),
+        findings: failure.findings(),
         bad_rows: failure.bad_rows.as_deref().cloned(),
         spent: failure.spent.as_deref().map(SpentKeys::from),
     };
@@ -313,7 +314,7 @@ pub fn usage_of_clap(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
     let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
-    Failure::usage(message.trim_start_matches("error: "))
+    Failure::usage(message.trim_start_matches("error: ").to_owned())
 }
 
 /// The file that `--summary-file` names.

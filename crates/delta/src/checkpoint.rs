@@ -10,7 +10,9 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type, Schema};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::ParquetFile;
+use nearprint_storage::{Folder, Sha256Hex, bad_file};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
@@ -19,7 +21,6 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::actions::{Action, Add, Metadata, Protocol, Remove};
-use nearprint_parquet::{DatasetError, ParquetFile, Result};
 
 /// The key of the metadata of nearprint's checkpoints that has the digest of their actions.
 const OWN_SHA256: &str = "nearprint.checkpoint_sha256";
@@ -70,7 +71,7 @@ impl Checkpoint {
             let columns = if whole { &WHOLE[..] } else { &OF_FILES[..] };
             let mut batches = parquet.stream(parquet.whole(columns))?;
             while let Some(batch) = batches.try_next().await? {
-                let unreadable = |reason: Unreadable| DatasetError::bad_file(&parquet.file.url, reason);
+                let unreadable = |reason: Unreadable| bad_file(&parquet.file.url, reason);
                 read.actions.extend(actions_of(&batch).map_err(unreadable)?);
             }
         }
@@ -80,9 +81,9 @@ impl Checkpoint {
     /// Returns the content of a checkpoint file with these actions. It depends on them and the release alone.
     ///
     /// # Errors
-    /// [`DatasetError::Internal`] if the file cannot be encoded.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the file cannot be encoded.
     pub fn encode(actions: &[Action]) -> Result<Bytes> {
-        let internal = |reason: String| DatasetError::Internal { stage: "checkpoint", reason };
+        let internal = |reason: String| Fault::internal("checkpoint", reason);
         let own = digest(actions).map_err(|e| internal(e.to_string()))?;
         let batch = batch_of(actions).map_err(|e| internal(e.to_string()))?;
         let properties = WriterProperties::builder()

@@ -5,14 +5,12 @@
 
 mod actions;
 mod checkpoint;
-mod error;
 mod names;
 mod state;
 mod table_log;
 
 pub use actions::{Add, parse};
 pub use checkpoint::Checkpoint;
-pub use error::{DeltaError, Result};
 pub use names::{LogNames, commit_name, version_of};
 pub use state::{LogState, unescaped};
 pub use table_log::{RemovedFile, TableChange, TableFile, TableLog};

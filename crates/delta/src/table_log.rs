@@ -17,17 +17,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::datatypes::{DataType, SchemaRef};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_storage::{ErrorKind, Folder, Sha256Hex};
+use nearprint_fault::{ErrorKind, Fault, Result, one_line};
+use nearprint_parquet::{DELTA_LOG, DT, ParquetFile, PublishedDataset};
+use nearprint_storage::{Folder, Sha256Hex};
 use parquet::file::statistics::Statistics;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::actions::{Action, Add, Metadata, Protocol, Remove, parse};
 use crate::checkpoint::{Checkpoint, digest};
-use crate::error::{DeltaError, Result};
 use crate::names::{LogNames, checkpoint_name, commit_name};
 use crate::state::{LogState, unescaped};
-use nearprint_parquet::{DELTA_LOG, DT, DatasetError, ParquetFile, PublishedDataset};
 
 /// The number of versions that are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -151,7 +151,8 @@ impl TableLog {
     /// This takes one LIST, some requests for the newest checkpoint, and one GET for each version after it.
     ///
     /// # Errors
-    /// [`DeltaError::Table`] if a version is missing or damaged; an error if the place does not answer.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a version is missing or damaged; an error if the
+    /// place does not answer.
     pub async fn open(output: &Folder, dataset: &'static PublishedDataset) -> Result<Self> {
         let mut log = Self::unread(output, dataset);
         let names = log.names().await?;
@@ -163,7 +164,8 @@ impl TableLog {
     /// Reads all versions of the log, and compares its newest checkpoint with them. This takes one GET for each version.
     ///
     /// # Errors
-    /// The same as those of [`open`](Self::open), or [`DeltaError::Table`] if the checkpoint is damaged.
+    /// The same as those of [`open`](Self::open), or [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the
+    /// checkpoint is damaged.
     pub async fn open_whole(output: &Folder, dataset: &'static PublishedDataset) -> Result<Self> {
         let mut log = Self::unread(output, dataset);
         let names = log.names().await?;
@@ -227,7 +229,7 @@ impl TableLog {
                     false => Err("its content is not what its own SHA-256 says".to_owned()),
                 },
                 Err(error) if error.kind() == ErrorKind::BadData => Err(error.to_string()),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
             match (read, unreadable) {
                 (Ok(own), _) => return Ok(Some(own)),
@@ -241,7 +243,7 @@ impl TableLog {
     }
 
     fn digest(&self, actions: &[Action]) -> Result<String> {
-        digest(actions).map_err(|e| DatasetError::Internal { stage: "table", reason: e.to_string() }.into())
+        digest(actions).map_err(|e| Fault::internal("table", e.to_string()))
     }
 
     /// Reads the versions that are not read yet.
@@ -256,7 +258,7 @@ impl TableLog {
         let read = places.into_iter().map(|(version, place)| async move {
             let gone = || damaged(place.url(), "this version of the table is gone");
             let content = place.get().await?.ok_or_else(gone)?;
-            Ok::<_, DeltaError>((version, commit(place.url(), &content)?))
+            Ok::<_, Fault>((version, commit(place.url(), &content)?))
         });
         let mut read = futures::stream::iter(read).buffered(READS_AT_ONCE);
         while let Some((version, commit)) = read.try_next().await? {
@@ -355,7 +357,7 @@ impl TableLog {
     pub async fn write(&self, change: &TableChange, newest_night: &str, table_id: &str) -> Result<bool> {
         debug_assert!(!change.is_empty(), "a version without a change would grow the log at every run");
         let content = self.encode(change, newest_night, table_id)?;
-        Ok(self.place(self.n_versions).put_if_absent(content).await?)
+        self.place(self.n_versions).put_if_absent(content).await
     }
 
     fn place(&self, version: u64) -> Folder {
@@ -363,7 +365,7 @@ impl TableLog {
     }
 
     fn encode(&self, change: &TableChange, newest_night: &str, table_id: &str) -> Result<Bytes> {
-        let internal = |reason: String| DatasetError::Internal { stage: "table", reason };
+        let internal = |reason: String| Fault::internal("table", reason);
         let time = time_of(newest_night, self.n_versions)
             .ok_or_else(|| internal(format!("'{newest_night}' is not a date")))?;
         let nights = change.added.iter().map(|file| &file.dt).chain(change.removed.iter().filter_map(|path| {
@@ -420,9 +422,9 @@ impl TableLog {
     }
 }
 
-fn damaged(url: &str, reason: &str) -> DeltaError {
+fn damaged(url: &str, reason: &str) -> Fault {
     let remedy = "move the folder `_delta_log` away and run any date again, which writes it anew from the store";
-    DeltaError::Table { file: url.to_owned(), reason: format!("{}: {remedy}", nearprint_storage::one_line(reason)) }
+    Fault::bad_data(url, format!("{}: {remedy}", one_line(reason)))
 }
 
 /// The treatment of a checkpoint of nearprint's that cannot be read.
@@ -439,9 +441,9 @@ struct OwnCheckpoint {
     sha256: String,
 }
 
-fn damaged_checkpoint(url: &str, reason: &str) -> DeltaError {
+fn damaged_checkpoint(url: &str, reason: &str) -> Fault {
     let remedy = "delete this checkpoint and `_last_checkpoint` beside it, which nothing depends on";
-    DeltaError::Table { file: url.to_owned(), reason: format!("{}: {remedy}", nearprint_storage::one_line(reason)) }
+    Fault::bad_data(url, format!("{}: {remedy}", one_line(reason)))
 }
 
 /// A version that was read.

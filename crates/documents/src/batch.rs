@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use nearprint_parquet::ReadLimits;
 use nearprint_storage::InputFile;
 use nearprint_warc::Seam;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use super::passed::Passed;
 use super::web_pages::WebPages;
 use crate::quarantine::BadReason;
-use nearprint_parquet::ReadLimits;
 
 /// Rows of a batch. There are enough of them to keep every core busy, and few enough to bound the memory of long texts.
 pub const BATCH_ROWS: usize = 1024;
@@ -131,7 +131,7 @@ impl ReadBytes {
     }
 
     /// Returns the bytes of a file, which are counted when they are read.
-    pub fn stream(&self, file: &InputFile) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
+    pub fn stream(&self, file: &InputFile) -> BoxStream<'static, nearprint_fault::Result<Bytes>> {
         self.stream_past(file, 0..file.size)
     }
 
@@ -140,9 +140,9 @@ impl ReadBytes {
         &self,
         file: &InputFile,
         range: Range<u64>,
-    ) -> BoxStream<'static, nearprint_storage::Result<Bytes>> {
+    ) -> BoxStream<'static, nearprint_fault::Result<Bytes>> {
         let count = Arc::clone(&self.0);
-        let counted = move |piece: &nearprint_storage::Result<Bytes>| {
+        let counted = move |piece: &nearprint_fault::Result<Bytes>| {
             let bytes = piece.as_ref().map_or(0, Bytes::len);
             count.fetch_add(bytes as u64, Ordering::Relaxed);
         };

@@ -9,13 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_storage::{Folder, InputFile, Storage, foreign};
+use nearprint_delta::{Add, Checkpoint, LogNames, LogState, commit_name, parse, unescaped};
+use nearprint_fault::{Fault, Result, foreign, key, words};
+use nearprint_parquet::DELTA_LOG;
+use nearprint_storage::{Folder, InputFile, Storage, bad_file, bad_format};
 
 use super::found::{FoundFiles, FoundTable};
 use super::reader::Format;
-use crate::error::DocumentsError;
-use nearprint_delta::{Add, Checkpoint, LogNames, LogState, commit_name, parse, unescaped};
-use nearprint_parquet::{DELTA_LOG, DatasetError, Result};
+use crate::error::documents_missing;
 
 /// Reader features that may be on, because it shows elsewhere whether the table uses them in a way that matters here.
 const KNOWN_FEATURES: [&str; 4] = ["columnMapping", "deletionVectors", "timestampNtz", "vacuumProtocolCheck"];
@@ -27,12 +28,7 @@ const KNOWN_FEATURES: [&str; 4] = ["columnMapping", "deletionVectors", "timestam
 /// The log cannot be read or is not complete, the table has features that are not supported, it has no such partition
 /// columns, a file that the log names is missing or has another size, or the log names a file where the storage's roots
 /// do not allow it.
-pub async fn live_files(
-    storage: &Storage,
-    url: &str,
-    below: &[String],
-    version: Option<u64>,
-) -> crate::error::Result<FoundFiles> {
+pub async fn live_files(storage: &Storage, url: &str, below: &[String], version: Option<u64>) -> Result<FoundFiles> {
     let root = storage.input(url)?;
     // The log may be a link.
     storage.input(root.join(DELTA_LOG).url())?;
@@ -46,7 +42,7 @@ pub async fn live_files(
     let table = FoundTable { url: url.to_owned(), version, partition_columns };
     if files.is_empty() {
         let place = below.iter().fold(url.to_owned(), |place, name| format!("{place}/{name}"));
-        return Err(DocumentsError::DocumentsMissing { url: place });
+        return Err(documents_missing(place));
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
@@ -61,13 +57,13 @@ fn partition(url: &str, below: &[String], columns: &[String]) -> Result<BTreeMap
         None => Ok(parsed),
         Some(column) => {
             let known = if columns.is_empty() { "it has none".to_owned() } else { columns.join(", ") };
-            Err(DatasetError::Config {
-                key: "documents".to_owned(),
-                reason: format!(
+            Err(Fault::config(
+                "documents".to_owned(),
+                format!(
                     "{url} is a Delta table without the partition column '{column}' ({known}): name the table itself, one table a \
                      night with {{dt}} in its path, or a table that is partitioned by '{column}'"
                 ),
-            })
+            ))
         }
     }
 }
@@ -87,10 +83,10 @@ async fn state(root: &Folder, version: Option<u64>) -> Result<(LogState, u64)> {
         names.newest().ok_or_else(|| no_version("at all: name the folder that a writer of Delta tables made"))?;
     let version = version.unwrap_or(newest);
     if version > newest {
-        return Err(DatasetError::Config {
-            key: "documents_version".to_owned(),
-            reason: format!("{} has no version {version}: the newest is {newest}", root.url()),
-        });
+        return Err(Fault::config(
+            "documents_version".to_owned(),
+            format!("{} has no version {version}: the newest is {newest}", root.url()),
+        ));
     }
     let (mut state, mut first) = (LogState::default(), 0);
     if let Some((at, parts)) = names.checkpoint(version) {
@@ -101,16 +97,19 @@ async fn state(root: &Folder, version: Option<u64>) -> Result<(LogState, u64)> {
         if !names.commits.contains(&number) {
             let least = names.first_whole();
             let from = least.map_or(String::new(), |least| format!("; versions from {least} on are complete"));
-            return Err(no_version(&format!(
-                "{number} any more, which version {version} needs{from}: name one with `documents_version`"
-            )));
+            let what = format!("its log has no version {number} any more, which version {version} needs{from}");
+            return Err(damaged(root, String::new()).reason(words![
+                what,
+                ": name one with ",
+                key("documents_version")
+            ]));
         }
         let commit = log.join(&commit_name(number));
         let gone = || damaged(root, format!("{} is gone", commit.url()));
         let content = commit.get().await?.ok_or_else(gone)?;
         let actions = parse(&content).map_err(|(line, error)| {
             let reason = format!("line {line} is no action of a Delta table's log ({})", foreign(&error));
-            DatasetError::bad_file(commit.url(), reason)
+            bad_file(commit.url(), reason)
         })?;
         state.apply(number, actions);
     }
@@ -119,12 +118,11 @@ async fn state(root: &Folder, version: Option<u64>) -> Result<(LogState, u64)> {
 
 /// Refuses a table whose files alone do not tell its rows.
 fn refuse_unsupported(state: &LogState, url: &str) -> Result<()> {
-    let refused = |what: &str, remedy: &str| {
-        Err(DatasetError::BadFormat { file: url.to_owned(), reason: format!("the Delta table {what}: {remedy}") })
-    };
+    let refused =
+        |what: &str, remedy: &str| Err(bad_format(url.to_owned(), format!("the Delta table {what}: {remedy}")));
     const COPY: &str = "write the rows that count to a table or to Parquet files without it, and name these";
     let Some(protocol) = &state.protocol else {
-        return Err(DatasetError::bad_file(url, "the log of the Delta table has no protocol"));
+        return Err(bad_file(url, "the log of the Delta table has no protocol"));
     };
     let version = protocol.min_reader_version;
     let mut features = protocol.reader_features.iter().flatten();
@@ -198,20 +196,20 @@ fn common_folder<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
 fn checked(file: InputFile, path: &str, add: &Add) -> Result<InputFile> {
     if file.size != add.size {
         let reason = format!("the log of its Delta table says that it has {} bytes, it has {}", add.size, file.size);
-        return Err(DatasetError::bad_file(&file.url, reason));
+        return Err(bad_file(&file.url, reason));
     }
     if Format::of(path).is_none_or(|format| format.name != "Parquet") {
-        return Err(DatasetError::bad_file(&file.url, "its Delta table has files that are not Parquet"));
+        return Err(bad_file(&file.url, "its Delta table has files that are not Parquet"));
     }
     Ok(file)
 }
 
-fn gone(root: &Folder, path: &str) -> DatasetError {
+fn gone(root: &Folder, path: &str) -> Fault {
     damaged(root, format!("its log names {path}, which is gone: name a newer version, or restore the file"))
 }
 
-fn damaged(root: &Folder, reason: String) -> DatasetError {
-    DatasetError::BadFormat { file: root.url().to_owned(), reason: format!("this is a Delta table, but {reason}") }
+fn damaged(root: &Folder, reason: String) -> Fault {
+    bad_format(root.url().to_owned(), format!("this is a Delta table, but {reason}"))
 }
 
 #[cfg(test)]

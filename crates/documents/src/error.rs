@@ -1,130 +1,33 @@
-//! Errors of documents.
+//! What a caller may tell the faults of documents by.
 
-use nearprint_parquet::DatasetError;
-use nearprint_storage::{ErrorKind, StorageError};
+use nearprint_fault::Fault;
 
-/// An error of the documents at a place. It names the place, or the file, and the column or row if it is about one.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DocumentsError {
-    /// A line of a list of documents cannot be used.
-    #[error("{list}: line {line}: {source}")]
-    Listed {
-        /// The list.
-        list: String,
-        /// The number of the line, counted from 1.
-        line: u64,
-        /// What is wrong with the place that the line names.
-        source: Box<DocumentsError>,
-    },
-    /// A list of documents names none.
-    #[error("no documents: {list} has no lines: write the paths or URLs of files into it, one a line")]
-    EmptyList {
-        /// The list.
-        list: String,
-    },
+/// Tells the fault of documents that are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
     /// There is nothing at the place of the documents.
-    #[error("no documents at {url}: check the path; nothing was read or written")]
-    DocumentsMissing {
-        /// The place.
-        url: String,
-    },
-    /// All files at the place of the documents are still being written, by their names.
-    #[error("no documents at {url} yet: by their names, these files are still being written: {there}")]
-    NoDocuments {
-        /// The place.
-        url: String,
-        /// The names of the first files that are there.
-        there: String,
-    },
-    /// No file at the place of the documents has a format that can be read.
-    #[error("no documents at {url}: no file there ends in {endings}; there are: {there}: rename or convert them")]
-    OtherFiles {
-        /// The place.
-        url: String,
-        /// The endings that files of a known format have.
-        endings: String,
-        /// The names of the first files that are there.
-        there: String,
-    },
+    Missing,
+    /// A list of documents names none.
+    EmptyList,
+    /// All files at the place are still being written, by their names.
+    Unfinished,
     /// The marker that must lie beside the documents is missing.
-    #[error("no marker at {url}: the folder is not complete yet; try again when it is, or change require_marker")]
-    NoMarker {
-        /// The place where the marker should be.
-        url: String,
-    },
-    /// Two files have different types for a column.
-    #[error("column '{column}' is {got} in {file} but {first} in {first_file}: write the files with one schema")]
-    SchemaDrift {
-        /// The later file, in the order of paths.
-        file: String,
-        /// The column.
-        column: Box<str>,
-        /// The column's type in the later file.
-        got: Box<str>,
-        /// The first file.
-        first_file: String,
-        /// The column's type in the first file.
-        first: Box<str>,
-    },
-    /// More files cannot be read than are allowed.
-    #[error(
-        "more than {allowed} files cannot be read; first: {example}: restore or remove them, or raise max_bad_files to pass them over"
-    )]
-    TooManyBadFiles {
-        /// The number of files that are allowed.
-        allowed: u64,
-        /// The first of these files, and what is wrong with it.
-        example: String,
-    },
-    /// No file can be read, however many may be passed over.
-    #[error(
-        "none of the files can be read ({n}); first: {example}: fetch them again; max_bad_files passes over some files of a night, not all"
-    )]
-    AllFilesBad {
-        /// The number of files.
-        n: u64,
-        /// The first of these files, and what is wrong with it.
-        example: String,
-    },
-    /// No document has the given id.
-    #[error("no document '{}' in {documents}: check the id, and `id_column`", id.escape_debug())]
-    NoSuchDocument {
-        /// The id.
-        id: String,
-        /// The place of the documents that were searched.
-        documents: String,
-    },
-    /// A file cannot be read or used.
-    #[error(transparent)]
-    Dataset(#[from] DatasetError),
+    NoMarker,
+    /// A night has no documents, though there is a place for nights.
+    NoNight,
+    /// The place of the nights is missing.
+    NoNights,
 }
 
-/// The result of this crate's functions that look for documents. What reads a file gives the error of the file.
-pub type Result<T> = std::result::Result<T, DocumentsError>;
-
-impl From<StorageError> for DocumentsError {
-    fn from(error: StorageError) -> Self {
-        DatasetError::from(error).into()
-    }
-}
-
-impl DocumentsError {
-    /// Returns the kind of the error.
+impl Absent {
+    /// Returns whether there are no documents to read. A scheduler may take this for a night on which nothing was crawled.
     #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::SchemaDrift { .. }
-            | Self::OtherFiles { .. }
-            | Self::TooManyBadFiles { .. }
-            | Self::AllFilesBad { .. } => ErrorKind::BadData,
-            Self::DocumentsMissing { .. }
-            | Self::EmptyList { .. }
-            | Self::NoDocuments { .. }
-            | Self::NoMarker { .. }
-            | Self::NoSuchDocument { .. } => ErrorKind::InputMissing,
-            Self::Listed { source, .. } => source.kind(),
-            Self::Dataset(error) => error.kind(),
-        }
+    pub fn is_empty_night(self) -> bool {
+        matches!(self, Self::Missing | Self::EmptyList | Self::Unfinished | Self::NoNight)
     }
+}
+
+/// Makes the fault of a place where there is nothing.
+pub(crate) fn documents_missing(url: impl Into<String>) -> Fault {
+    Fault::input_missing("documents", url, "check the path; nothing was read or written").about(Absent::Missing)
 }

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::ReadLimits;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::batch::{DocumentColumns, ReadContext};
-use nearprint_parquet::{DatasetError, ReadLimits, Result};
 
 /// The decision about a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +128,7 @@ impl Judge {
     /// Returns whether the next row is kept. `id` gives its id, unless it is no document.
     ///
     /// # Errors
-    /// [`DatasetError::BadRow`] if the row is a document and has no id.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the row is a document and has no id.
     pub fn keeps<I: AsRef<str>>(&mut self, url: &str, row: u64, id: impl FnOnce() -> Option<I>) -> Result<bool> {
         self.counts.n_rows += 1;
         if self.filter.quarantined.get(self.n_passed) == Some(&row) {
@@ -139,7 +140,7 @@ impl Judge {
             let reason =
                 "it is no document now, but the night has no such row in quarantine: use the id_column of the run"
                     .to_owned();
-            DatasetError::BadRow { file: url.to_owned(), row, reason }
+            Fault::bad_data(url.to_owned(), reason).row(row)
         })?;
         let fate = self.filter.fates.of(id.as_ref());
         *match fate {
@@ -155,13 +156,13 @@ impl Judge {
     /// Returns the counts, after the last row.
     ///
     /// # Errors
-    /// [`DatasetError::BadRow`] if the file ended before a row that is no document.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file ended before a row that is no document.
     pub fn finish(self, url: &str) -> Result<RowCounts> {
         match self.filter.quarantined.get(self.n_passed) {
             None => Ok(self.counts),
             Some(&row) => {
                 let reason = "the night has it in quarantine, but the file has no such row".to_owned();
-                Err(DatasetError::BadRow { file: url.to_owned(), row, reason })
+                Err(Fault::bad_data(url.to_owned(), reason).row(row))
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The formats of document files.
 
-use nearprint_storage::InputFile;
+use nearprint_fault::Result;
+use nearprint_storage::{InputFile, bad_file};
 use nearprint_warc::Packing;
 
 use super::file_name::ending;
 use super::filter::{FileFilter, FilterTarget, RowCounts};
 use super::reader::Format;
 use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_filter};
-use nearprint_parquet::{DatasetError, Result};
 
 /// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[
@@ -111,7 +111,7 @@ pub fn endings() -> String {
 pub async fn filter_file(file: InputFile, filter: FileFilter, target: FilterTarget) -> Result<RowCounts> {
     let format = Format::of(&file.url).ok_or_else(|| {
         let reason = format!("its name does not end in {}", endings());
-        DatasetError::bad_file(&file.url, reason)
+        bad_file(&file.url, reason)
     })?;
     (format.filter)(file, filter, target).await
 }

@@ -7,8 +7,9 @@ use arrow::datatypes::DataType;
 use flate2::bufread::MultiGzDecoder;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use nearprint_fault::Result;
 use nearprint_html::{Extractor, HtmlText, decode};
-use nearprint_storage::{InputFile, blocking};
+use nearprint_storage::{InputFile, bad_file, bad_format, blocking};
 use nearprint_warc::Packing;
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
@@ -17,7 +18,6 @@ use super::reader::{DocumentReader, Opened};
 use super::warc::extractor;
 use super::web_rows::{WebRow, column_types, to_documents};
 use crate::quarantine::BadReason;
-use nearprint_parquet::{DatasetError, Result};
 
 /// Opens a file, and checks the columns and the selector.
 pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
@@ -82,7 +82,7 @@ impl DocumentReader for HtmlFile {
 /// It cannot be unpacked, it has more than `max_bytes`, or the selector is none.
 pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Result<String> {
     let extractor = extractor(mode)?;
-    let too_large = || DatasetError::bad_file(url, format!("it has more than {max_bytes} bytes"));
+    let too_large = || bad_file(url, format!("it has more than {max_bytes} bytes"));
     let page = unpacked(url, bytes, max_bytes)?.ok_or_else(too_large)?;
     Ok(extractor.text_of(&decode(&page, None)))
 }
@@ -91,9 +91,9 @@ pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Re
 fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> {
     let mut page = Vec::new();
     if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, bytes, b"") {
-        return Err(DatasetError::bad_format(url, reason));
+        return Err(bad_format(url, reason));
     }
-    let failed = |e: std::io::Error| DatasetError::bad_file(url, e);
+    let failed = |e: std::io::Error| bad_file(url, e);
     let mut read = |unpacker: &mut dyn Read| unpacker.take(max_bytes + 1).read_to_end(&mut page).map(drop);
     match Packing::of(url) {
         Packing::Gzip => read(&mut MultiGzDecoder::new(bytes)),

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use futures::{FutureExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use nearprint_storage::InputFile;
 
 use super::filter::{FileFilter, FilterTarget, Filtered, Judge, RowCounts};
 use super::warc_filter::refuse_flags;
-use nearprint_parquet::{DatasetError, Result};
 
 /// Copies the file if its document is kept. Otherwise nothing is written.
 pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filtered {
@@ -34,7 +34,7 @@ pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCount
 async fn copy(file: &InputFile, mut target: FilterTarget) -> Result<()> {
     let mut pieces = file.stream();
     while let Some(piece) = pieces.try_next().await? {
-        target.file.write_all(&piece).map_err(DatasetError::io(&target.name))?;
+        target.file.write_all(&piece).map_err(Fault::io(&target.name))?;
     }
     Ok(())
 }

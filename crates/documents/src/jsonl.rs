@@ -11,7 +11,9 @@ use arrow::datatypes::DataType;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use nearprint_storage::InputFile;
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::{MAX_VALUE_BYTES, missing_column};
+use nearprint_storage::{InputFile, bad_file, bad_format};
 use nearprint_warc::Packing;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadBytes, ReadContext};
@@ -19,7 +21,6 @@ use super::jsonl_lines::{Numbered, Row, Value, WantedColumns};
 use super::reader::{DocumentReader, Opened, RowFault};
 use super::{foreign, hint, jsonl_fault};
 use crate::quarantine::BadReason;
-use nearprint_parquet::{DatasetError, MAX_VALUE_BYTES, Result};
 
 /// Opens a file and checks the columns of its first line.
 pub fn open(file: InputFile, columns: DocumentColumns, context: ReadContext) -> Opened {
@@ -45,13 +46,13 @@ impl JsonlFile {
         let mispacked = || foreign::mispacked(&file.url, file.size, beginning, b"").filter(|_| is_plain);
         let utf16 = || jsonl_fault::utf16(&file.url, beginning);
         if let Some(reason) = foreign.or_else(mispacked).or_else(utf16) {
-            return Err(DatasetError::bad_format(&file.url, reason));
+            return Err(bad_format(&file.url, reason));
         }
         let begins_array = jsonl_fault::begins_array(beginning);
         let mut first = lines.next_row(&wanted).await?;
         if first.as_ref().is_some_and(|row| row.fault.is_some()) {
             if let Some(reason) = jsonl_fault::refused(&file, begins_array, context).await? {
-                return Err(DatasetError::bad_format(&file.url, reason));
+                return Err(bad_format(&file.url, reason));
             }
             first = lines.next_object(&wanted).await?;
         }
@@ -65,8 +66,7 @@ impl JsonlFile {
                     0 | 1 => hint::remedy(columns, column, &present, &present),
                     _ => "change keep or source_column, or rename it".into(),
                 });
-                let (column, line) = (column.as_str().into(), NonZeroU64::new(first.line));
-                return Err(DatasetError::MissingColumn { file: file.url, column, line, present, remedy });
+                return Err(missing_column(file.url, column, NonZeroU64::new(first.line), present, remedy));
             }
         }
         let column_types = keep_types(columns, &wanted, lines, first).await?;
@@ -118,12 +118,12 @@ impl DocumentReader for JsonlFile {
                     let next = AssertUnwindSafe(next_batch(&mut lines, &wanted, &keep_types, &context)).catch_unwind();
                     let batch = next.await.unwrap_or_else(|panic| {
                         let reason = format!("the reader failed on it ({})", nearprint_storage::panic_text(&*panic));
-                        Err(DatasetError::bad_file(url, reason))
+                        Err(bad_file(url, reason))
                     })?;
                     Ok(batch.map(|batch| (batch, lines)))
                 }
             });
-            Ok::<_, DatasetError>(batches)
+            Ok::<_, Fault>(batches)
         };
         futures::stream::once(opened).try_flatten().boxed()
     }

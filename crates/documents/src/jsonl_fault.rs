@@ -1,5 +1,7 @@
 //! The faults of a file of JSON lines, or of one of its lines, in words.
 
+use nearprint_fault::Result;
+use nearprint_parquet::MAX_VALUE_BYTES;
 use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
 use serde::de::IgnoredAny;
@@ -8,7 +10,6 @@ use super::batch::{DocumentColumns, ReadBytes, ReadContext};
 use super::jsonl_lines::{Numbered, Value, WantedColumns};
 use super::reader::RowFault;
 use crate::quarantine::BadReason;
-use nearprint_parquet::{MAX_VALUE_BYTES, Result};
 
 /// The characters of a line that a message shows.
 const SHOWN_CHARS: usize = 60;

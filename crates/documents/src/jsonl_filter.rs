@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 
 use flate2::write::GzEncoder;
 use futures::FutureExt;
+use nearprint_fault::{Fault, Result};
 use nearprint_storage::{InputFile, blocking};
 use nearprint_warc::Packing;
 use tokio::runtime::Handle;
@@ -13,7 +14,6 @@ use tokio::sync::mpsc;
 use super::batch::ReadBytes;
 use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
 use super::jsonl_lines::{IdColumn, LineId, Numbered};
-use nearprint_parquet::{DatasetError, Result};
 
 /// Bytes of lines that are written, and packed, at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -83,7 +83,7 @@ enum Packed {
 
 fn write(target: FilterTarget, packing: Packing, mut pieces: mpsc::Receiver<Vec<u8>>) -> Result<()> {
     let FilterTarget { file, name } = target;
-    let failed = || DatasetError::io(name.clone());
+    let failed = || Fault::io(name.clone());
     let file = BufWriter::new(file);
     let mut packed = match packing {
         Packing::Plain => Packed::Plain(file),

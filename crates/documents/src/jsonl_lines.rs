@@ -5,7 +5,8 @@ use std::io;
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use futures::TryStreamExt;
-use nearprint_storage::{InputFile, StorageError};
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::{InputFile, bad_file};
 use nearprint_warc::Packing;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
@@ -13,7 +14,6 @@ use tokio_util::io::StreamReader;
 
 use super::batch::{DocumentColumns, ReadBytes};
 use crate::quarantine::BadReason;
-use nearprint_parquet::{DatasetError, Result};
 
 /// The lines of a file with their numbers. Blank lines are counted too, so that messages name the line that an editor
 /// shows.
@@ -159,11 +159,10 @@ impl Numbered {
 const KEPT_LINE_BYTES: usize = 1 << 20;
 
 /// Converts a failed read to an error. A failure of the store keeps its kind; any other is an error of the file.
-fn cannot_read(url: &str, line: u64, error: io::Error) -> DatasetError {
-    error.downcast::<StorageError>().map_or_else(
-        |error| DatasetError::bad_file(url, format!("cannot be read past line {line} ({error})")),
-        DatasetError::from,
-    )
+fn cannot_read(url: &str, line: u64, error: io::Error) -> Fault {
+    error
+        .downcast::<Fault>()
+        .map_or_else(|error| bad_file(url, format!("cannot be read past line {line} ({error})")), Fault::from)
 }
 
 /// Makes a decoder read on after the end of a compressed member, because a file may have several.

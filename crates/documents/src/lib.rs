@@ -42,12 +42,13 @@ pub mod fuzzing {
 }
 
 pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
-pub use error::{DocumentsError, Result};
+pub use error::Absent;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{FORMATS, endings, filter_file, holds_one_document, is_document_name, left_out, row_place};
 pub use html::page_text;
 pub use jsonl_lines::{IdColumn, LineId};
 pub use nearprint_warc::{Seam, spans_join};
+pub use open::too_many_bad_files;
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList, night_pattern};

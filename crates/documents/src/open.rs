@@ -7,7 +7,9 @@ use arrow::array::Array;
 use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_storage::{InputFile, Storage, StorageError, is_date};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, words};
+use nearprint_parquet::{BadColumn, ReadLimits};
+use nearprint_storage::{InputFile, Storage, Unreadable, bad_file, is_date};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
@@ -17,9 +19,8 @@ use super::keep_column::keep_type_name;
 use super::passed::Passed;
 use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format, RowFault};
-use crate::error::{DocumentsError, Result};
+use crate::error::Absent;
 use crate::quarantine::{BadReason, InputPolicy};
-use nearprint_parquet::{DatasetError, ReadLimits};
 
 /// Some row groups of a document file, or the whole file if its format has no row groups. Those of a packed WARC file are
 /// equal stretches of its bytes.
@@ -36,7 +37,7 @@ pub struct DocumentRange {
 /// The rows of a [`DocumentRange`].
 pub struct DocumentRows {
     /// The rows in batches, in file order.
-    pub batches: BoxStream<'static, nearprint_parquet::Result<DocumentBatch>>,
+    pub batches: BoxStream<'static, Result<DocumentBatch>>,
     /// Set if pages without checksums were read so far.
     pub unchecked: Unchecked,
     /// The records that were passed over so far because they are no documents.
@@ -110,15 +111,16 @@ impl Documents {
             require_marker(storage, place, marker).await?;
         }
         let found = match place.find(storage).await {
-            Err(DocumentsError::DocumentsMissing { .. } | DocumentsError::EmptyList { .. }) if policy.allow_empty => {
-                FoundFiles::default()
-            }
+            Err(error) if policy.allow_empty => match error.matter() {
+                Some(Absent::Missing | Absent::EmptyList) => FoundFiles::default(),
+                _ => return Err(error),
+            },
             found => found?,
         };
         let mut documents = Self { columns, context: ReadContext::new(policy.max_doc_bytes), ..Self::default() };
         documents.columns.web.set_root(storage, place)?;
         for (file, reason) in found.unusable.into_values() {
-            let error = DatasetError::bad_file(&file.url, reason);
+            let error = bad_file(&file.url, reason);
             documents.set_aside(file, error, policy.max_bad_files)?;
         }
         let known = documents.known(found.files.into_values());
@@ -210,16 +212,12 @@ impl Documents {
     }
 
     /// Notes a file that cannot be read. If too many of them are noted already, that is an error.
-    fn set_aside(&mut self, file: InputFile, error: DatasetError, max_bad_files: u64) -> Result<()> {
-        match error {
-            DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. }
-                if (self.bad.len() as u64) < max_bad_files =>
-            {
-                self.bad.push((file, reason));
-                Ok(())
-            }
-            error => Err(too_many(error, &self.bad, max_bad_files)),
+    fn set_aside(&mut self, file: InputFile, error: Fault, max_bad_files: u64) -> Result<()> {
+        if error.matter::<Unreadable>().is_some() && (self.bad.len() as u64) < max_bad_files {
+            self.bad.push((file, error.reason_in_file()));
+            return Ok(());
         }
+        Err(too_many(error, &self.bad, max_bad_files))
     }
 
     /// Returns whether there are neither files to read nor files that cannot be read.
@@ -323,7 +321,7 @@ impl Documents {
         let (columns, keep_types) = (self.columns.clone(), self.keep_types.clone());
         let opened = async move {
             let reader = open_version(&storage, &range, &columns, &context).await?;
-            Ok::<_, DatasetError>(reader.read(range.row_groups, &columns, &keep_types, &context))
+            Ok::<_, Fault>(reader.read(range.row_groups, &columns, &keep_types, &context))
         };
         rows(futures::stream::once(opened).try_flatten().boxed())
     }
@@ -420,50 +418,51 @@ async fn open_version(
     range: &DocumentRange,
     columns: &DocumentColumns,
     context: &ReadContext,
-) -> nearprint_parquet::Result<Box<dyn DocumentReader>> {
+) -> Result<Box<dyn DocumentReader>> {
     let file = storage.input(&range.file)?.file().await?;
     if file.version != range.version {
         let reason = format!("{}: changed since it was listed", range.file);
-        return Err(StorageError::TryAgain { reason }.into());
+        return Err(Fault::try_again(reason));
     }
     let format = Format::of(&range.file).ok_or_else(|| {
         let reason = format!("its name does not end in {}", endings());
-        DatasetError::bad_file(&range.file, reason)
+        bad_file(&range.file, reason)
     })?;
     (format.open)(file, columns.clone(), context.clone()).await
 }
 
+/// Makes the fault of more files that cannot be read than are allowed. The example is the first of them, and its reason.
+pub fn too_many_bad_files(allowed: u64, example: &str) -> Fault {
+    let reason = format!("more than {allowed} files cannot be read; first: {example}");
+    Fault::new(ErrorKind::BadData, reason).remedy("restore or remove them, or raise max_bad_files to pass them over")
+}
+
 /// Returns the error of a file. If some bad files were allowed and there are more of them now, the error says that and
 /// names the first.
-fn too_many(error: DatasetError, before: &[(InputFile, String)], allowed: u64) -> DocumentsError {
-    match (error, before.first()) {
-        (DatasetError::BadFile { .. } | DatasetError::BadFormat { .. }, Some((first, reason))) => {
-            DocumentsError::TooManyBadFiles { allowed, example: format!("{}: {reason}", first.url) }
-        }
-        (error, _) => error.into(),
+fn too_many(error: Fault, before: &[(InputFile, String)], allowed: u64) -> Fault {
+    match (error.matter::<Unreadable>(), before.first()) {
+        (Some(_), Some((first, reason))) => too_many_bad_files(allowed, &format!("{}: {reason}", first.url)),
+        _ => error,
     }
 }
 
 /// Makes the error of a missing column say that the column is one of the table's partitions.
-fn of_partition_column(error: DocumentsError, table: Option<&FoundTable>) -> DocumentsError {
-    match (error, table) {
-        (DocumentsError::Dataset(DatasetError::MissingColumn { file, column, line, present, .. }), Some(table))
-            if table.partition_columns.iter().any(|partition| **partition == *column) =>
-        {
-            let remedy = format!(
-                "it is a partition column of the Delta table {}, whose values are not in the files: name a column that is",
-                table.url
-            );
-            DatasetError::MissingColumn { file, column, line, present, remedy: remedy.into() }.into()
-        }
-        (error, _) => error,
+fn of_partition_column(error: Fault, table: Option<&FoundTable>) -> Fault {
+    let is_missing = matches!(error.matter(), Some(BadColumn::Missing { .. }));
+    let missing = error.place().column.as_ref().filter(|_| is_missing);
+    match table.filter(|table| missing.is_some_and(|column| table.partition_columns.contains(column))) {
+        Some(table) => error.remedy(format!(
+            "it is a partition column of the Delta table {}, whose values are not in the files: name a column that is",
+            table.url
+        )),
+        None => error,
     }
 }
 
 async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) -> Result<()> {
     let refused = |what: &str| {
         let reason = format!("the documents are {what}, and no folder that could hold {marker}");
-        DatasetError::Config { key: "require_marker".to_owned(), reason }.into()
+        Fault::config("require_marker".to_owned(), reason)
     };
     let pattern = match place {
         DocumentPlace::Pattern { pattern, .. } if !pattern.contains(['*', '?', '[']) => pattern,
@@ -472,7 +471,11 @@ async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) 
     };
     match storage.input(pattern)?.join(marker).find().await? {
         Some(_) => Ok(()),
-        None => Err(DocumentsError::NoMarker { url: format!("{}/{marker}", pattern.trim_end_matches('/')) }),
+        None => {
+            let url = format!("{}/{marker}", pattern.trim_end_matches('/'));
+            let remedy = "the folder is not complete yet; try again when it is, or change require_marker";
+            Err(Fault::input_missing("marker", url, remedy).about(Absent::NoMarker))
+        }
     }
 }
 
@@ -483,12 +486,14 @@ fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &Docum
     for (url, file) in files {
         for (column, data_type) in file.column_types() {
             let (first_file, known) = first.entry(column).or_insert((url, data_type.clone()));
-            *known = one_type(known, data_type).ok_or_else(|| DocumentsError::SchemaDrift {
-                file: url.clone(),
-                column: column.as_str().into(),
-                got: keep_type_name(data_type).into(),
-                first_file: (*first_file).to_owned(),
-                first: keep_type_name(known).into(),
+            *known = one_type(known, data_type).ok_or_else(|| {
+                let (got, first) = (keep_type_name(data_type), keep_type_name(known));
+                let reason = words![
+                    format!("column '{column}' is {got} in "),
+                    Part::Place,
+                    format!(" but {first} in {first_file}")
+                ];
+                Fault::bad_data(url, reason).column(column).remedy("write the files with one schema")
             })?;
         }
     }

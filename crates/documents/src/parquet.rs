@@ -12,6 +12,12 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::{
+    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, caught, column_type,
+    count, joined_row_groups, of_arrow, of_parquet, panicked,
+};
+use nearprint_storage::{InputFile, Unreadable, bad_file, bad_format, blocking};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Compression, Repetition, Type as PhysicalType};
@@ -23,11 +29,6 @@ use super::keep_column::{keep_type, keep_type_name, to_keep_type};
 use super::reader::{DocumentReader, Opened};
 use super::{foreign, hint};
 use crate::quarantine::BadReason;
-use nearprint_parquet::{
-    Columns, DatasetError, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, Result, caught, count,
-    joined_row_groups, panicked,
-};
-use nearprint_storage::{InputFile, blocking};
 
 /// A document file, with the facts of its footer by which tasks are planned.
 #[derive(Debug)]
@@ -55,11 +56,14 @@ impl ParquetDocuments {
     /// Reads the footer and checks the columns.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if the file is not a readable Parquet file; [`DatasetError::MissingColumn`] or
-    /// [`DatasetError::ColumnType`] if a column cannot be used.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file is not a readable Parquet file;
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a column cannot be used.
     pub async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
         let parquet = match ParquetFile::open_without_page_index(file.clone()).await {
-            Err(error @ DatasetError::BadFile { .. }) => return Err(misnamed(&file).await.unwrap_or(error)),
+            Err(error) if error.matter() == Some(&Unreadable::Damaged) => {
+                return Err(misnamed(&file).await.unwrap_or(error));
+            }
             opened => opened?,
         };
         let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
@@ -89,9 +93,9 @@ impl ParquetDocuments {
 }
 
 /// Returns the error of a file that is of another format than its name says, if its first bytes tell.
-async fn misnamed(file: &InputFile) -> Option<DatasetError> {
+async fn misnamed(file: &InputFile) -> Option<Fault> {
     let foreign = foreign::by_beginning(&foreign::beginning(file).await)?;
-    Some(DatasetError::bad_format(&file.url, foreign.reason(&file.url)))
+    Some(bad_format(&file.url, foreign.reason(&file.url)))
 }
 
 impl DocumentReader for ParquetDocuments {
@@ -161,7 +165,7 @@ impl DocumentReader for ParquetDocuments {
                 parquet,
                 group: None,
             };
-            Ok::<_, DatasetError>(futures::stream::try_unfold(task, |mut task| async move {
+            Ok::<_, Fault>(futures::stream::try_unfold(task, |mut task| async move {
                 if task.group.is_none() && !task.begin_group().await? {
                     return Ok(None);
                 }
@@ -203,7 +207,7 @@ struct Shape {
 
 impl Shape {
     fn new(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<Self> {
-        let of_parquet = |e| DatasetError::of_parquet(&parquet.file.url, e);
+        let of_parquet = |e| of_parquet(&parquet.file.url, e);
         let wanted: Vec<&String> = [&columns.id, &columns.text].into_iter().chain(&columns.keep).collect();
         let schema = parquet.footer().file_metadata().schema_descr();
         let fields = schema.root_schema().get_fields();
@@ -271,7 +275,7 @@ impl TaskReader {
         let known = AssertUnwindSafe(PagedRowGroup::small(&self.parquet, index, &self.shape.leaves)).catch_unwind();
         let url = &self.parquet.file.url;
         let known = match known.await {
-            Ok(known) => known.map_err(|e| DatasetError::of_parquet(url, e))?,
+            Ok(known) => known.map_err(|e| of_parquet(url, e))?,
             Err(panic) => return Err(panicked(url, &*panic)),
         };
         let batch_rows = batch_rows(group, &self.context.limits);
@@ -295,7 +299,7 @@ impl TaskReader {
         if group.rows_done != group.group.rows {
             let reason =
                 format!("row group {} has not the {} rows that its footer says", group.index, group.group.rows);
-            return Err(DatasetError::bad_file(url, reason));
+            return Err(bad_file(url, reason));
         }
         self.first_row += group.group.rows;
         Ok(batch)
@@ -329,13 +333,9 @@ impl TaskReader {
         }
     }
 
-    fn in_row_group(&self, row_group: usize, error: arrow::error::ArrowError) -> DatasetError {
-        match DatasetError::of_arrow(&self.parquet.file.url, error) {
-            DatasetError::BadFile { file, reason } => {
-                DatasetError::BadFile { file, reason: format!("row group {row_group}: {reason}") }
-            }
-            other => other,
-        }
+    fn in_row_group(&self, row_group: usize, error: arrow::error::ArrowError) -> Fault {
+        let fault = of_arrow(&self.parquet.file.url, error);
+        if fault.matter() == Some(&Unreadable::Damaged) { fault.row_group(row_group) } else { fault }
     }
 
     fn open(
@@ -345,7 +345,7 @@ impl TaskReader {
         known: &(u64, bytes::Bytes),
         skip: u64,
     ) -> Result<(ParquetRecordBatchReader, Arc<GroupState>)> {
-        let of_parquet = |e| DatasetError::of_parquet(&self.parquet.file.url, e);
+        let of_parquet = |e| of_parquet(&self.parquet.file.url, e);
         refuse_codec(&self.parquet, row_group, &self.shape.leaves)?;
         let Shape { schema, mask, hint, .. } = self.shape.as_ref();
         let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(hint)).map_err(of_parquet)?;
@@ -373,7 +373,7 @@ impl TaskReader {
                 Some(bytes) => Arc::new(strings(bytes, &mut faults)) as ArrayRef,
                 None => Arc::clone(values),
             };
-            let unreadable = |e| DatasetError::bad_file(url, format!("column '{name}': {e}"));
+            let unreadable = |e| bad_file(url, format!("column '{name}': {e}"));
             keep.push(to_keep_type(&values, data_type).map_err(unreadable)?);
         }
         let rows = (first_row..).take(batch.num_rows()).collect();
@@ -391,14 +391,14 @@ fn batch_rows(group: RowGroup, limits: &ReadLimits) -> usize {
 /// Refuses columns whose codec cannot be read.
 ///
 /// # Errors
-/// [`DatasetError::BadFile`], which names the column and the codec.
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData), which names the column and the codec.
 pub fn refuse_codec(parquet: &ParquetFile, row_group: usize, leaves: &[usize]) -> Result<()> {
     for &leaf in leaves {
         let chunk = parquet.footer().row_group(row_group).column(leaf);
         if chunk.compression() == Compression::LZO {
             let reason =
                 format!("column '{}' is compressed with LZO: write it with another codec", chunk.column_path());
-            return Err(DatasetError::bad_file(&parquet.file.url, reason));
+            return Err(bad_file(&parquet.file.url, reason));
         }
     }
     Ok(())
@@ -412,7 +412,7 @@ fn ids(url: &str, values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result
     if let Some(bytes) = values.as_fixed_size_binary_opt() {
         return Ok(uuids(bytes));
     }
-    let text = cast(values, &DataType::Utf8).map_err(|e| DatasetError::of_arrow(url, e))?;
+    let text = cast(values, &DataType::Utf8).map_err(|e| of_arrow(url, e))?;
     Ok(text.as_string::<i32>().clone())
 }
 
@@ -444,17 +444,12 @@ fn uuids(values: &FixedSizeBinaryArray) -> StringArray {
     values.iter().map(|value| value.map(uuid)).collect()
 }
 
-fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'static str) -> DatasetError {
-    DatasetError::ColumnType {
-        file: parquet.file.url.clone(),
-        column: column.to_owned(),
-        got: keep_type_name(got),
-        expected,
-    }
+fn wrong_type(parquet: &ParquetFile, column: &str, got: &DataType, expected: &'static str) -> Fault {
+    column_type(parquet.file.url.clone(), column.to_owned(), keep_type_name(got), expected)
 }
 
 /// Adds to the error of a missing column which columns look like those that are meant.
-fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: DatasetError) -> DatasetError {
+fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: Fault) -> Fault {
     let named = |fits: fn(&DataType) -> bool| -> Vec<String> {
         let fields = parquet.schema().fields().iter().filter(|field| fits(field.data_type()));
         fields.map(|field| field.name().clone()).collect()
@@ -462,14 +457,12 @@ fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: DatasetErr
     let ids =
         named(|t| t.is_integer() || matches!(t, DataType::Utf8 | DataType::Binary | DataType::FixedSizeBinary(16)));
     let texts = named(|t| matches!(t, DataType::Utf8 | DataType::Binary));
-    match error {
-        DatasetError::MissingColumn { file, column, line, present, .. } => {
-            let nested = hint::nested(&column, &present);
-            let remedy = nested.unwrap_or_else(|| hint::remedy(columns, &column, &ids, &texts));
-            DatasetError::MissingColumn { file, column, line, present, remedy }
-        }
-        other => other,
-    }
+    let (Some(BadColumn::Missing { present }), Some(column)) = (error.matter(), &error.place().column) else {
+        return error;
+    };
+    let nested = hint::nested(column, present);
+    let remedy = nested.unwrap_or_else(|| hint::remedy(columns, column, &ids, &texts));
+    error.remedy(remedy)
 }
 
 fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {

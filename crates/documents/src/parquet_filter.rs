@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use arrow::array::Array;
 use futures::{FutureExt, TryStreamExt};
-use nearprint_storage::{InputFile, blocking};
+use nearprint_fault::{Fault, Result, key, words};
+use nearprint_parquet::{GroupState, PagedRowGroup, ParquetFile, ReadLimits, caught, count, of_parquet};
+use nearprint_storage::{InputFile, bad_file, blocking};
 use parquet::arrow::arrow_reader::RowGroups;
 use parquet::basic::{Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
@@ -25,7 +27,6 @@ use tokio::runtime::Handle;
 use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
 use super::parquet::{ParquetDocuments, refuse_codec};
 use super::reader::DocumentReader;
-use nearprint_parquet::{DatasetError, GroupState, PagedRowGroup, ParquetFile, ReadLimits, Result, caught, count};
 
 /// The name of the column that says whether a document is kept.
 const KEEP: &str = "keep";
@@ -103,7 +104,7 @@ impl Copy {
         let name = &self.name;
         let failed = |e| cannot_write(name, e);
         let mut rows = self.writer.next_row_group().map_err(failed)?;
-        let missing = || DatasetError::Internal { stage: "filter", reason: "a column has no writer".to_owned() };
+        let missing = || Fault::internal("filter", "a column has no writer".to_owned());
         for &leaf in &self.leaves {
             let mut column = rows.next_column().map_err(failed)?.ok_or_else(missing)?;
             let source = Source { parquet: &self.parquet, group, leaf, limits: &self.limits, target: name };
@@ -128,17 +129,20 @@ impl Copy {
 /// Returns a schema of the ids as the file has them and of the flags, and the column of the ids.
 fn flags_schema(parquet: &ParquetFile, id: &str) -> Result<(Arc<Type>, Vec<usize>)> {
     if id == KEEP {
-        return Err(DatasetError::Config {
-            key: "id_column".to_owned(),
-            reason: format!("the flags have a column '{KEEP}' too: filter without `flag`, or rename the column of ids"),
-        });
+        return Err(Fault::config(
+            "id_column".to_owned(),
+            words![
+                format!("the flags have a column '{KEEP}' too: filter without "),
+                key("flag"),
+                ", or rename the column of ids"
+            ],
+        ));
     }
-    let of_parquet = |e| DatasetError::of_parquet(&parquet.file.url, e);
+    let of_parquet = |e| of_parquet(&parquet.file.url, e);
     let schema = parquet.footer().file_metadata().schema_descr();
     let is_id = |leaf: &usize| schema.column(*leaf).path().parts() == [id.to_owned()];
     let leaf = (0..schema.num_columns()).find(is_id);
-    let leaf =
-        leaf.ok_or_else(|| DatasetError::bad_file(&parquet.file.url, format!("column '{id}' has columns inside")))?;
+    let leaf = leaf.ok_or_else(|| bad_file(&parquet.file.url, format!("column '{id}' has columns inside")))?;
     let keep = Type::primitive_type_builder(KEEP, PhysicalType::BOOLEAN).with_repetition(Repetition::REQUIRED).build();
     let fields = vec![schema.get_column_root_ptr(leaf), Arc::new(keep.map_err(of_parquet)?)];
     let root = Type::group_type_builder("schema").with_fields(fields).build().map_err(of_parquet)?;
@@ -174,13 +178,13 @@ fn like(builder: WriterPropertiesBuilder, chunk: &ColumnChunkMetaData) -> Writer
     builder.set_column_statistics_enabled(path(), statistics)
 }
 
-fn cannot_write(name: &str, error: ParquetError) -> DatasetError {
+fn cannot_write(name: &str, error: ParquetError) -> Fault {
     match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(io) => DatasetError::io(name)(*io),
-            Err(other) => DatasetError::Internal { stage: "filter", reason: format!("{name}: {other}") },
+            Ok(io) => Fault::io(name)(*io),
+            Err(other) => Fault::internal("filter", format!("{name}: {other}")),
         },
-        other => DatasetError::Internal { stage: "filter", reason: format!("{name}: {other}") },
+        other => Fault::internal("filter", format!("{name}: {other}")),
     }
 }
 
@@ -235,7 +239,7 @@ impl Source<'_> {
                     }
                     Err(error) => match (state.take_failure(), state.fewer_rows.load(Ordering::Relaxed)) {
                         (Some(failure), _) => return Err(failure),
-                        (None, 0) => return Err(DatasetError::of_parquet(&self.parquet.file.url, error)),
+                        (None, 0) => return Err(of_parquet(&self.parquet.file.url, error)),
                         (None, fewer) => {
                             batch_rows = fewer;
                             continue 'opened;
@@ -251,9 +255,9 @@ impl Source<'_> {
         let known = (0, bytes::Bytes::new());
         let (parquet, row_group) = (Arc::clone(self.parquet), self.group);
         let pages = PagedRowGroup { parquet, row_group, state: Arc::clone(state), known };
-        let of_parquet = |e| DatasetError::of_parquet(&self.parquet.file.url, e);
+        let of_parquet = |e| of_parquet(&self.parquet.file.url, e);
         let mut chunks = pages.column_chunks(self.leaf).map_err(of_parquet)?;
-        let nothing = || DatasetError::Internal { stage: "filter", reason: "a column has no chunk".to_owned() };
+        let nothing = || Fault::internal("filter", "a column has no chunk".to_owned());
         let chunk = chunks.next().ok_or_else(nothing)?.map_err(of_parquet)?;
         Ok(get_typed_column_reader::<D>(get_column_reader(self.chunk().column_descr_ptr(), chunk)))
     }
@@ -270,11 +274,11 @@ impl Source<'_> {
         count((self.limits.batch_bytes / 2).saturating_mul(rows) / bytes).clamp(1, BATCH_ROWS)
     }
 
-    fn wrong_rows(&self) -> DatasetError {
+    fn wrong_rows(&self) -> Fault {
         let (column, group) = (self.chunk().column_path().string(), self.group);
         let rows = self.parquet.row_group_rows(group);
         let reason = format!("column '{column}' of row group {group} has not the {rows} rows that its footer says");
-        DatasetError::bad_file(&self.parquet.file.url, reason)
+        bad_file(&self.parquet.file.url, reason)
     }
 }
 
@@ -352,6 +356,6 @@ fn move_level(levels: &mut [i16], from: usize, to: usize) {
     }
 }
 
-fn too_many_rows() -> DatasetError {
-    DatasetError::Internal { stage: "filter", reason: "a batch has more rows than were asked for".to_owned() }
+fn too_many_rows() -> Fault {
+    Fault::internal("filter", "a batch has more rows than were asked for".to_owned())
 }

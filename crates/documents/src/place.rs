@@ -1,15 +1,15 @@
 //! The places of documents: a path, folder, glob, S3 prefix or Delta table, or a list of such places.
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_storage::{Listing, Storage, StorageError, TableFormat};
+use nearprint_fault::{ErrorKind, Fault, MissingInput, Part, Place, Result, key, words};
+use nearprint_storage::{Listing, Storage, TableFormat, bad_file, bad_format};
 
 use super::delta_table::live_files;
 use super::foreign;
 use super::formats::endings;
 use super::found::FoundFiles;
 use super::reader::Format;
-use crate::error::{DocumentsError, Result};
-use nearprint_parquet::DatasetError;
+use crate::error::{Absent, documents_missing};
 
 /// The place of documents.
 ///
@@ -104,7 +104,7 @@ impl DocumentPlace {
     pub fn check(&self, storage: &Storage) -> Result<()> {
         let Self::List(list) = self else { return Ok(()) };
         for (number, line) in list.lines() {
-            storage.base_of(line).map_err(|error| list.of_line(number, error.into()))?;
+            storage.base_of(line).map_err(|error| list.of_line(number, error))?;
         }
         Ok(())
     }
@@ -124,13 +124,18 @@ impl DocumentPlace {
 }
 
 impl FileList {
-    fn of_line(&self, line: u64, error: DocumentsError) -> DocumentsError {
-        DocumentsError::Listed { list: self.name.clone(), line, source: Box::new(error) }
+    fn of_line(&self, line: u64, error: Fault) -> Fault {
+        let message = words![format!("{}: line {line}: ", self.name), error.words()];
+        let mut place = Place::default();
+        (place.file, place.row) = (Some(self.name.clone()), Some(line));
+        Fault::told(error.kind(), message, place)
     }
 
     async fn find(&self, storage: &Storage) -> Result<FoundFiles> {
         if self.lines.is_empty() {
-            return Err(DocumentsError::EmptyList { list: self.name.clone() });
+            let reason = words!["no documents: ", Part::Place, " has no lines"];
+            let fault = Fault::new(ErrorKind::InputMissing, reason).at(&self.name).about(Absent::EmptyList);
+            return Err(fault.remedy("write the paths or URLs of files into it, one a line"));
         }
         let of_line = |(number, line): (u64, String)| async move {
             find(storage, &line, None).await.map_err(|error| self.of_line(number, error))
@@ -159,22 +164,29 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
 /// Finds the files that a pattern names.
 async fn find(storage: &Storage, pattern: &str, version: Option<u64>) -> Result<FoundFiles> {
     let listing = match storage.listing(pattern, "documents").await {
-        Err(StorageError::Table { url, format: TableFormat::Delta }) => {
+        Err(refused) if refused.matter() == Some(&TableFormat::Delta) => {
+            let Some(url) = refused.place().file.clone() else { return Err(refused) };
             let Some(below) = storage.folder(&url)?.names_to(&storage.base_of(pattern)?) else {
-                return Err(StorageError::Table { url, format: TableFormat::Delta }.into());
+                return Err(refused);
             };
             // A glob begins at the table, and a file of the table is no partition.
             if pattern.contains(['*', '?', '[']) || below.iter().any(|name| !name.contains('=')) {
-                return Err(StorageError::Table { url, format: TableFormat::Delta }.into());
+                return Err(refused);
             }
             return live_files(storage, &url, &below, version).await;
         }
-        Err(StorageError::InputMissing { url, .. }) => return Err(DocumentsError::DocumentsMissing { url }),
+        Err(missing) if missing.matter() == Some(&MissingInput) => {
+            return Err(documents_missing(missing.place().file.as_deref().unwrap_or(pattern)));
+        }
         listed => listed?,
     };
     if version.is_some() {
-        let reason = format!("{pattern} is no Delta table, so it has no versions: leave `documents_version` out");
-        return Err(DatasetError::Config { key: "documents_version".to_owned(), reason }.into());
+        let reason = words![
+            format!("{pattern} is no Delta table, so it has no versions: leave "),
+            key("documents_version"),
+            " out"
+        ];
+        return Err(Fault::config("documents_version".to_owned(), reason));
     }
     refuse_unreadable(pattern, &listing).await?;
     let files = listing.files.into_iter().map(|file| (file.url.clone(), file)).collect();
@@ -189,19 +201,22 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         return Ok(());
     }
     if let Some((file, foreign)) = listing.files.iter().find_map(|file| Some((file, foreign::by_name(&file.url)?))) {
-        return Err(DatasetError::bad_format(&file.url, foreign.reason(&file.url)).into());
+        return Err(bad_format(&file.url, foreign.reason(&file.url)));
     }
     if listing.files.len() == 1 && first.url == pattern {
         if let Some(foreign) = foreign::by_beginning(&foreign::beginning(first).await) {
-            return Err(DatasetError::bad_format(&first.url, foreign.reason(&first.url)).into());
+            return Err(bad_format(&first.url, foreign.reason(&first.url)));
         }
-        return Err(DatasetError::bad_file(&first.url, format!("its name does not end in {}", endings())).into());
+        return Err(bad_file(&first.url, format!("its name does not end in {}", endings())));
     }
     let (url, there) = (pattern.to_owned(), first_names(listing.files.iter().map(|file| file.url.as_str())));
     if listing.files.iter().any(|file| is_unfinished(&file.url)) {
-        return Err(DocumentsError::NoDocuments { url, there });
+        let are = format!(" yet: by their names, these files are still being written: {there}");
+        let reason = words!["no documents at ", Part::Place, are];
+        return Err(Fault::new(ErrorKind::InputMissing, reason).at(url).about(Absent::Unfinished));
     }
-    Err(DocumentsError::OtherFiles { url, endings: endings(), there })
+    let are = format!(": no file there ends in {}; there are: {there}", endings());
+    Err(Fault::bad_data(url, words!["no documents at ", Part::Place, are]).remedy("rename or convert them"))
 }
 
 /// The endings of files that a crawler or a download still writes.

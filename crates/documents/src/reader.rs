@@ -7,12 +7,12 @@ use arrow::datatypes::DataType;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use nearprint_fault::Result;
 use nearprint_storage::InputFile;
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
 use super::filter::{FileFilter, FilterTarget, Filtered};
 use crate::quarantine::BadReason;
-use nearprint_parquet::Result;
 
 /// A format of document files.
 #[derive(Debug, Clone, Copy)]

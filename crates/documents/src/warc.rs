@@ -7,8 +7,9 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use nearprint_html::{Extractor, HtmlText};
-use nearprint_storage::{InputFile, blocking, in_memory};
+use nearprint_storage::{InputFile, bad_file, bad_format, blocking, in_memory};
 use nearprint_warc::{Next, Packing, RecordLimits, Records};
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
@@ -18,7 +19,6 @@ use super::warc_file::{FilePieces, of_warc};
 use super::warc_page::{Page, page_of};
 use super::web_rows::{WebRow, column_types, to_documents};
 use crate::quarantine::BadReason;
-use nearprint_parquet::{DatasetError, Result};
 
 /// Opens a file, and checks the columns and the selector.
 pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened {
@@ -28,7 +28,7 @@ pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened
         let foreign = foreign::by_beginning(&beginning).map(|foreign| foreign.reason(&file.url));
         let refused = foreign.or_else(|| foreign::mispacked(&file.url, file.size, &beginning, b"WARC/"));
         if let Some(reason) = refused {
-            return Err(DatasetError::bad_format(&file.url, reason));
+            return Err(bad_format(&file.url, reason));
         }
         let column_types = column_types(&file.url, &columns)?;
         Ok(Box::new(WarcFile { file, beginning, column_types, extractor }) as Box<dyn DocumentReader>)
@@ -40,8 +40,7 @@ pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened
 /// # Errors
 /// The selector is none that is understood.
 pub fn extractor(mode: &HtmlText) -> Result<Extractor> {
-    let refused =
-        |e: nearprint_html::HtmlError| DatasetError::Config { key: "html_text".to_owned(), reason: e.to_string() };
+    let refused = |e: nearprint_html::HtmlError| Fault::config("html_text".to_owned(), e.to_string());
     Extractor::try_new(mode).map_err(refused)
 }
 
@@ -125,7 +124,7 @@ impl DocumentReader for WarcFile {
             let bytes = span.clone().unwrap_or(0..file.size);
             let records = Records::of_span(FilePieces::of_span(&file, &bytes, read_bytes), packing, limits, bytes);
             let reading = Reading { records, span, n_records: 0, n_broken: 0 };
-            Ok::<_, DatasetError>(futures::stream::try_unfold(reading, move |mut reading| {
+            Ok::<_, Fault>(futures::stream::try_unfold(reading, move |mut reading| {
                 let task = Arc::clone(&task);
                 // Pages are unpacked and parsed on a thread of their own, because that computes for a long time.
                 blocking("reading", move || Ok(task.next_batch(&mut reading)?.map(|batch| (batch, reading))))
@@ -157,7 +156,7 @@ impl Task {
     fn next_batch(&self, reading: &mut Reading) -> Result<Option<DocumentBatch>> {
         let read = catch_unwind(AssertUnwindSafe(|| self.rows(reading))).unwrap_or_else(|panic| {
             let reason = format!("the reader failed on it ({})", nearprint_storage::panic_text(&*panic));
-            Err(DatasetError::bad_file(&self.url, reason))
+            Err(bad_file(&self.url, reason))
         });
         let rows = read?;
         let batch =
@@ -207,11 +206,8 @@ impl Task {
     }
 
     /// Returns the error of a file in which nothing but damage was found.
-    fn without_records(&self) -> DatasetError {
+    fn without_records(&self) -> Fault {
         let shown = foreign::shown(&self.beginning);
-        DatasetError::bad_format(
-            &self.url,
-            format!("it holds no whole WARC record (it begins with {shown}): fetch it again"),
-        )
+        bad_format(&self.url, format!("it holds no whole WARC record (it begins with {shown}): fetch it again"))
     }
 }

@@ -6,16 +6,16 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use nearprint_storage::{InputFile, StorageError};
+use nearprint_fault::Fault;
+use nearprint_storage::{InputFile, bad_file, bad_format};
 use nearprint_warc::{Pieces, WarcError};
 use tokio::runtime::Handle;
 
 use super::batch::ReadBytes;
-use nearprint_parquet::DatasetError;
 
 /// The bytes of a file. They must be read on a thread that may wait.
 pub struct FilePieces {
-    pieces: BoxStream<'static, nearprint_storage::Result<Bytes>>,
+    pieces: BoxStream<'static, nearprint_fault::Result<Bytes>>,
     runtime: Handle,
 }
 
@@ -38,12 +38,11 @@ impl Pieces for FilePieces {
 }
 
 /// Converts an error of a file. A failure of the store keeps its kind.
-pub fn of_warc(url: &str, error: WarcError) -> DatasetError {
+pub fn of_warc(url: &str, error: WarcError) -> Fault {
     match error {
-        WarcError::Read { position, source } => source.downcast::<StorageError>().map_or_else(
-            |error| DatasetError::bad_file(url, format!("cannot be read past byte {position} ({error})")),
-            DatasetError::from,
-        ),
-        other => DatasetError::bad_format(url, other.to_string()),
+        WarcError::Read { position, source } => source
+            .downcast::<Fault>()
+            .map_or_else(|error| bad_file(url, format!("cannot be read past byte {position} ({error})")), Fault::from),
+        other => bad_format(url, other.to_string()),
     }
 }

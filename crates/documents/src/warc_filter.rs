@@ -5,7 +5,8 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 
 use futures::{FutureExt, TryStreamExt};
-use nearprint_storage::{InputFile, blocking, in_memory};
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::{InputFile, bad_format, blocking, in_memory};
 use nearprint_warc::{Next, Packing, Records};
 
 use super::batch::ReadBytes;
@@ -13,7 +14,6 @@ use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, Row
 use super::warc::limits;
 use super::warc_file::{FilePieces, of_warc};
 use super::warc_page::{Page, page_of};
-use nearprint_parquet::{DatasetError, Result};
 
 /// Bytes of the file that are copied at once.
 const COPIED_BYTES: u64 = 8 << 20;
@@ -29,7 +29,7 @@ pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filt
         for range in kept {
             copy(&file, range, &mut into, &name).await?;
         }
-        into.flush().map_err(DatasetError::io(name))?;
+        into.flush().map_err(Fault::io(name))?;
         Ok(counts)
     }
     .boxed()
@@ -41,7 +41,7 @@ pub fn refuse_flags(file: &InputFile, output: FilterOutput) -> Result<()> {
         FilterOutput::Survivors => Ok(()),
         FilterOutput::Flags => {
             let reason = "its format has no rows for flags: filter without flags, or read the table of decisions";
-            Err(DatasetError::bad_format(&file.url, reason.to_owned()))
+            Err(bad_format(&file.url, reason.to_owned()))
         }
     }
 }
@@ -68,7 +68,7 @@ fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCo
         let Some((start, end)) = record.alone else {
             let reason = "its records share compressed members, so they cannot be copied one by one: pack it anew with a \
                           member for each record, for example with: warcio recompress";
-            return Err(DatasetError::bad_format(&file.url, reason.to_owned()));
+            return Err(bad_format(&file.url, reason.to_owned()));
         };
         match kept.last_mut() {
             Some(last) if keeps && last.end == start => last.end = end,
@@ -82,10 +82,10 @@ fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCo
 async fn copy(file: &InputFile, range: Range<u64>, into: &mut BufWriter<File>, name: &str) -> Result<()> {
     let starts = range.clone().step_by(in_memory(COPIED_BYTES));
     let pieces = starts.map(|start| start..range.end.min(start + COPIED_BYTES));
-    let mut pieces = futures::stream::iter(pieces.map(Ok::<_, DatasetError>));
+    let mut pieces = futures::stream::iter(pieces.map(Ok::<_, Fault>));
     while let Some(piece) = pieces.try_next().await? {
         let bytes = file.read_range(piece).await?;
-        into.write_all(&bytes).map_err(DatasetError::io(name))?;
+        into.write_all(&bytes).map_err(Fault::io(name))?;
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The folder below which the paths of HTML files are their documents' ids.
 
+use nearprint_fault::Result;
 use nearprint_storage::{Folder, Storage};
 
 use super::place::DocumentPlace;
 use super::reader::Format;
 use super::web_pages::WebPages;
-use crate::error::Result;
 
 impl WebPages {
     /// Sets the folder of the ids of HTML files to the place of the documents, unless it is set. A list has none.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow::array::builder::BinaryViewBuilder;
 use arrow::array::{ArrayRef, Int64Array, LargeStringArray, StringArray};
 use arrow::datatypes::DataType;
+use nearprint_fault::Result;
+use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
 use super::keep_column::to_keep_type;
 use crate::quarantine::BadReason;
-use nearprint_parquet::{DatasetError, MAX_VALUE_BYTES, Result};
 
 const URL: &str = "url";
 const HOST: &str = "host";
@@ -39,13 +40,13 @@ pub fn column_types(url: &str, columns: &DocumentColumns) -> Result<Vec<(String,
     let type_of = |column: &String| match column.as_str() {
         URL | HOST | CONTENT_TYPE => Ok((column.clone(), DataType::LargeUtf8)),
         FETCH_TIME => Ok((column.clone(), DataType::Int64)),
-        _ => Err(DatasetError::MissingColumn {
-            line: None,
-            file: url.to_owned(),
-            column: column.as_str().into(),
-            present: [URL, HOST, FETCH_TIME, CONTENT_TYPE].map(str::to_owned).to_vec(),
-            remedy: "change keep or source_column".into(),
-        }),
+        _ => Err(missing_column(
+            url,
+            column,
+            None,
+            [URL, HOST, FETCH_TIME, CONTENT_TYPE].map(str::to_owned).to_vec(),
+            "change keep or source_column",
+        )),
     };
     columns.keep.iter().map(type_of).collect()
 }
@@ -78,7 +79,7 @@ pub fn to_documents(
     );
     let keep = columns.keep.iter().zip(keep_types).map(|(column, data_type)| {
         let array = keep_array(&rows, column);
-        to_keep_type(&array, data_type).map_err(|error| DatasetError::of_arrow(url, error))
+        to_keep_type(&array, data_type).map_err(|error| of_arrow(url, error))
     });
     let keep = keep.collect::<Result<_>>()?;
     let mut texts = BinaryViewBuilder::with_capacity(rows.len());

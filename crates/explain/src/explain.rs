@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_fault::{ErrorKind, Fault, Result, key, words};
+use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::diff::{self, DiffPiece};
-use crate::error::{ExplainError, Result};
 use crate::features::{self, DifferingBit, FeatureTable};
 use crate::text::{ExplainedText, Named, Taken, distance, sketch_distance};
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, DocumentsError, InputPolicy};
-use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
-use nearprint_storage::Storage;
 
 /// The texts to compare, and the profile.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Expl
     let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
     let texts = texts(storage, &request.texts).await?;
     if texts.len() < 2 {
-        return Err(ExplainError::TooFewTexts);
+        return Err(Fault::usage("give two texts or more to compare"));
     }
     let texts: Vec<Taken> = texts.into_iter().map(|text| Taken::of(text, &fingerprinter)).collect();
     explanation(&request.profile, &texts)
@@ -134,9 +134,14 @@ async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
     let found = documents.newest_texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
     let text = |id: &String| match found.get(id) {
         Some(found) => Ok(Named { id: id.clone(), file: Some(found.file.clone()), text: found.text.clone() }),
-        None => Err(DocumentsError::NoSuchDocument { id: id.clone(), documents: place.name().to_owned() }.into()),
+        None => Err(no_such_document(id, place.name())),
     };
     ids.iter().map(text).collect()
+}
+
+fn no_such_document(id: &str, documents: &str) -> Fault {
+    let reason = format!("no document '{}' in {documents}", id.escape_debug());
+    Fault::new(ErrorKind::InputMissing, reason).remedy(words!["check the id, and ", key("id_column")])
 }
 
 fn explanation(profile: &ProfileConfig, texts: &[Taken]) -> Result<Explanation> {

@@ -4,7 +4,6 @@
 //! [`legible()`] makes text of documents safe to show.
 
 mod diff;
-mod error;
 mod excerpts;
 mod explain;
 mod features;
@@ -12,7 +11,6 @@ mod legible;
 mod text;
 
 pub use diff::{Diff, DiffPiece, diff, segments};
-pub use error::{ExplainError, Result};
 pub use excerpts::excerpts;
 pub use explain::{ExplainRequest, ExplainTexts, ExplainedPair, Explanation, explain};
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};

@@ -1,5 +1,7 @@
 //! The errors of a join.
 
+use nearprint_fault::Fault;
+
 /// The reason why a table plan or a join cannot be made.
 #[derive(Debug, thiserror::Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -66,3 +68,10 @@ pub enum JoinError {
 
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, JoinError>;
+
+impl From<JoinError> for Fault {
+    /// The sizes and distances that a join refuses are those of the request.
+    fn from(error: JoinError) -> Self {
+        Self::usage(error.to_string()).because(error)
+    }
+}

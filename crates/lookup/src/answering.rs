@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::FutureExt;
 use futures::{Stream, StreamExt, TryStreamExt};
-use nearprint_storage::{StorageError, blocking, in_pool, locked, of_task, row_number};
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::{blocking, in_pool, locked, of_task, row_number};
 use rayon::prelude::*;
 
 use crate::answer::{Answer, ReadForAnswer};
 use crate::batch::Batch;
 use crate::budget::{Taken, Turn, Turns};
 use crate::counts::Counts;
-use crate::error::{LookupError, Result};
 use crate::lookup::{Lookup, Opened};
 use crate::matching::{RunFile, at_once};
 use crate::near::{Near, NearRows, scan};
@@ -53,7 +53,8 @@ impl Lookup {
     /// time.
     ///
     /// # Errors
-    /// [`LookupError::Query`] if the fingerprint has more bits than the profile's; [`LookupError::AnswerTooLarge`] if the
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the fingerprint has more bits than the profile's;
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the
     /// answer lists more matches than the options have memory for; an error if a file of the store is damaged or cannot
     /// be read.
     pub async fn answer(&self, query: &Query) -> Result<Answer> {
@@ -102,7 +103,7 @@ impl Lookup {
         let wanted = blocking("query", move || {
             let of = |query: &Query| Target::of(&lookup.profile, query);
             let wanted: Vec<Result<Target>> = in_pool(|| queries.par_iter().map(of).collect());
-            Ok::<_, LookupError>(wanted)
+            Ok::<_, Fault>(wanted)
         });
         let all = wanted.await?;
         // A query that is refused looks for nothing, and has its error in place of the answer.
@@ -221,7 +222,7 @@ impl Lookup {
             self.list(&matching, (wanted, &listed), file, counts).await?;
         }
         let listed = locked(&listed).pop();
-        listed.ok_or_else(|| StorageError::Internal { stage: "query", reason: "no list".to_owned() }.into())
+        listed.ok_or_else(|| Fault::internal("query", "no list".to_owned()))
     }
 
     fn none(&self) -> NearestMatches {
@@ -278,7 +279,7 @@ impl Lookup {
         let answers: Vec<Answer> = wanted.iter().filter_map(answer).collect();
         if answers.len() != wanted.len() {
             let reason = format!("{} answers for {} queries", answers.len(), wanted.len());
-            return Err(StorageError::Internal { stage: "query", reason }.into());
+            return Err(Fault::internal("query", reason));
         }
         Ok(Joined::Answers(answers))
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{ExistingRun, JoinCost, Kernel, NearExisting, Queries, TablePlan, TogetherScratch, Workload};
 use nearprint_storage::{blocking, in_pool, row_number};
 use nearprint_store::Store;
@@ -11,7 +12,6 @@ use rayon::prelude::*;
 
 use crate::budget::Budget;
 use crate::counts::Counts;
-use crate::error::{LookupError, Result};
 use crate::near::Near;
 use crate::nights::{Memory, OpenRun};
 use crate::query::LookupOptions;
@@ -70,7 +70,7 @@ impl Batch {
         let joining = blocking("query", move || {
             let values = asked.iter().map(|(fingerprint, _)| *fingerprint).collect();
             let queries = Queries::try_new(values, plan, kernel)?;
-            Ok::<_, LookupError>(Joining { queries, asked, scratch: TogetherScratch::default(), near: Vec::new() })
+            Ok::<_, Fault>(Joining { queries, asked, scratch: TogetherScratch::default(), near: Vec::new() })
         });
         let mut joining = joining.await?;
         let pieces = pieces(runs, piece_rows, store, memory, counts).await?;
@@ -79,11 +79,11 @@ impl Batch {
             for stretch in piece {
                 of_piece.push(stretch.read(runs, store, counts).await?);
             }
-            Ok::<_, LookupError>(of_piece)
+            Ok::<_, Fault>(of_piece)
         };
         let mut pieces = futures::stream::iter(pieces).map(read).buffered(2);
         while let Some(piece) = pieces.try_next().await? {
-            let mapped = blocking("query", move || Ok::<_, LookupError>(in_pool(|| joining.map(&piece, max_near))));
+            let mapped = blocking("query", move || Ok::<_, Fault>(in_pool(|| joining.map(&piece, max_near))));
             match mapped.await? {
                 Some(next) => joining = next,
                 None => return Ok(None),

@@ -11,11 +11,9 @@
 
 use std::sync::Arc;
 
-use nearprint_storage::StorageError;
+use nearprint_fault::{Fault, Result};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::error::Result;
 
 /// The bytes that are counted as one.
 const UNIT: usize = 1 << 10;
@@ -54,8 +52,7 @@ impl Budget {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).min(self.units);
         debug_assert!(units <= self.units, "who asks for more than there is would wait for ever");
         let permit = Arc::clone(&self.free).acquire_many_owned(units).await;
-        let internal =
-            |error: tokio::sync::AcquireError| StorageError::Internal { stage: "query", reason: error.to_string() };
+        let internal = |error: tokio::sync::AcquireError| Fault::internal("query", error.to_string());
         Ok(Taken { permit: Some(permit.map_err(internal)?), next: None })
     }
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use arrow::array::Array;
 use futures::TryStreamExt;
+use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
 use nearprint_parquet::sketch_column::SketchPages;
-use nearprint_parquet::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
+use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
+use nearprint_storage::bad_file;
 
 use crate::budget::Budget;
 use crate::counts::Counts;
-use crate::error::Result;
 use crate::nights::TextHash;
 
 /// A document, as a run file has it.
@@ -76,7 +77,7 @@ pub async fn documents(
         }
         if n_given != n_rows {
             let reason = format!("gave {n_given} of {n_rows} documents");
-            return Err(DatasetError::bad_file(&parquet.file.url, reason).into());
+            return Err(bad_file(&parquet.file.url, reason));
         }
         rest = later;
     }

@@ -32,7 +32,7 @@ const _: () = {
 
 pub use answer::{Answer, Decision, Match, ReadForAnswer, State};
 pub use budget::{Taken, Turn, Turns};
-pub use error::{LookupError, Result};
+pub use error::BadQuestion;
 pub use lookup::Lookup;
 pub use query::{FingerprintText, JsonQuery, LookupOptions, LookupProfile, Query, WhenJoined, parse_sketch};
 pub use shared::SharedLookup;

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use nearprint_fault::Result;
 use nearprint_join::{Origin, Verifier};
 use nearprint_storage::Folder;
 use nearprint_store::{Night, Recrawls, Store, delta_kernel, missing_store};
 
 use crate::answer::State;
 use crate::budget::Budget;
-use crate::error::Result;
 use crate::nights::{Memory, OpenNight, OpenRun};
 use crate::query::{LookupOptions, LookupProfile};
 use crate::tables::Tables;
@@ -58,9 +58,9 @@ impl Lookup {
     /// Opens a store in the state of its newest commit. Files are opened when a query first needs them.
     ///
     /// # Errors
-    /// [`Store`](crate::LookupError::Store) if the store was made by another profile, or is damaged;
-    /// [`Storage`](crate::LookupError::Storage) if there is no store; [`Config`](crate::LookupError::Config) or
-    /// [`Profile`](crate::LookupError::Profile) if the options do not fit the profile.
+    /// [`Store`](crate::Fault::Store) if the store was made by another profile, or is damaged;
+    /// [`Storage`](crate::Fault::Storage) if there is no store; [`Config`](crate::Fault::Config) or
+    /// [`Profile`](crate::Fault::Profile) if the options do not fit the profile.
     pub async fn open(folder: &Folder, profile: Arc<LookupProfile>, options: LookupOptions) -> Result<Self> {
         let verifier = options.verifier(profile.config())?;
         let store = existing_store(folder).await?;
@@ -188,6 +188,6 @@ impl Opening<'_> {
 async fn existing_store(folder: &Folder) -> Result<Store> {
     match Store::open_existing(folder).await? {
         Some(store) => Ok(store),
-        None => Err(missing_store(folder).await.into()),
+        None => Err(missing_store(folder).await),
     }
 }

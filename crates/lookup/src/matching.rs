@@ -4,13 +4,13 @@ use std::sync::Mutex;
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::Result;
 use nearprint_join::SketchDistance;
 use nearprint_parquet::ParquetFile;
 use nearprint_storage::locked;
 
 use crate::counts::Counts;
 use crate::documents::{Document, documents, mean_document_bytes, sketches};
-use crate::error::Result;
 use crate::lookup::Lookup;
 use crate::near::{Near, NearRows};
 use crate::nearest::{Distances, NearestMatches};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Kernel, near_values};
 use nearprint_storage::{blocking, row_number};
 use nearprint_store::Store;
 
 use crate::budget::Budget;
 use crate::counts::Counts;
-use crate::error::{LookupError, Result};
 use crate::nights::{Memory, OpenRun};
 
 /// A row whose fingerprint is near a query's.
@@ -103,7 +103,7 @@ pub async fn scan(
             });
             near
         };
-        if is_short { Ok(compare()) } else { blocking("query", move || Ok::<_, LookupError>(compare())).await }
+        if is_short { Ok(compare()) } else { blocking("query", move || Ok::<_, Fault>(compare())).await }
     };
     if let Some(values) = run.values(store, (memory, reads), counts).await? {
         return near(values, 0).await;

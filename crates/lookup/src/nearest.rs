@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use nearprint_fault::{ErrorKind, Fault, Result, key, words};
 use nearprint_fingerprint::Sketch;
 
 use crate::answer::{Decision, Match};
 use crate::documents::Document;
-use crate::error::{LookupError, Result};
+use crate::error::BadQuestion;
 
 /// The nearest of the matches that were found so far, as many as an answer lists, and the number of all.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl NearestMatches {
     /// Lists a match, unless as many are listed as may be and none of them comes after it.
     ///
     /// # Errors
-    /// [`LookupError::AnswerTooLarge`] if the listed matches take more bytes than they may.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the listed matches take more bytes than they may.
     pub fn add(&mut self, found: Distances<'_>, document: Document<'_>, exact: bool) -> Result<()> {
         let Distances { dt, distance, sketch_distance } = found;
         let Document { id, canonical_id, .. } = document;
@@ -82,7 +83,10 @@ impl NearestMatches {
             "no more matches are listed than were asked for"
         );
         if self.bytes > self.max_bytes {
-            return Err(LookupError::AnswerTooLarge { n_matches: self.matches.len(), max_bytes: self.max_bytes });
+            let (n, bytes) = (self.matches.len(), self.max_bytes);
+            let reason = format!("the answer lists more than {n} matches, which take more than {bytes} bytes");
+            let remedy = words!["list fewer by ", key("max_matches"), ", or raise ", key("memory_limit")];
+            return Err(Fault::new(ErrorKind::LocalIo, reason).remedy(remedy).about(BadQuestion::TooLarge));
         }
         Ok(())
     }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::RowSet;
 use nearprint_parquet::schema::TEXT_HASH;
 use nearprint_parquet::sketch_column::SketchPages;
-use nearprint_parquet::{Columns, DatasetError, DeltaKernel, ParquetFile, fingerprint_column, fixed};
-use nearprint_storage::{blocking, in_memory};
+use nearprint_parquet::{Columns, DeltaKernel, ParquetFile, fingerprint_column, fixed};
+use nearprint_storage::{bad_file, blocking, in_memory};
 use nearprint_store::{Night, Store};
 use tokio::sync::OnceCell;
 
 use crate::budget::Budget;
 use crate::counts::Counts;
-use crate::error::{LookupError, Result};
 
 /// The hash of a normalised text.
 pub type TextHash = [u8; 16];
@@ -103,7 +103,7 @@ impl OpenRun {
     }
 
     pub async fn short(&self, store: &Store) -> Result<&ParquetFile> {
-        let open = || async { Ok(store.open_file(&self.night, "short").await?) };
+        let open = || async { store.open_file(&self.night, "short").await };
         self.short.get_or_try_init(open).await
     }
 
@@ -119,11 +119,11 @@ impl OpenRun {
                 for row in 0..batch.num_rows() {
                     // Any other hash in its place would break the order in which the others are searched.
                     let missing = || format!("row {} has no `{TEXT_HASH}`, which every short text has", hashes.len());
-                    let hash = fixed(column, row).ok_or_else(|| DatasetError::bad_file(url, missing()))?;
+                    let hash = fixed(column, row).ok_or_else(|| bad_file(url, missing()))?;
                     hashes.push(hash);
                 }
             }
-            Ok::<_, LookupError>(hashes)
+            Ok::<_, Fault>(hashes)
         };
         self.short_hashes.get_or_try_init(read).await.map(Vec::as_slice)
     }

@@ -2,13 +2,14 @@
 
 use std::num::NonZero;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, Verifier};
 use nearprint_profile::{Configuration, HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_tokenize::Resources;
 use serde::Deserialize;
 
-use crate::error::{LookupError, Result};
+use crate::error::{BadQuestion, bad_query};
 
 /// A question to a store: which documents are near this one?
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +52,8 @@ impl JsonQuery {
     /// Returns the query that is asked.
     ///
     /// # Errors
-    /// [`LookupError::Query`] if the question is none, or its fingerprint or sketch cannot be read.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the question is none, or its fingerprint or sketch
+    /// cannot be read.
     pub fn query(self, profile: &LookupProfile) -> Result<Query> {
         match self {
             Self { text: Some(text), fingerprint: None, .. } => Ok(Query::Text(text)),
@@ -65,7 +67,7 @@ impl JsonQuery {
             }
             _ => {
                 let reason = "write \"text\", or \"fingerprint\" and perhaps \"sketch\"".to_owned();
-                Err(LookupError::Query { query: "the question".to_owned(), reason })
+                Err(bad_query("the question".to_owned(), reason))
             }
         }
     }
@@ -169,7 +171,7 @@ impl LookupOptions {
     pub(crate) fn verifier(&self, profile: &ProfileConfig) -> Result<Verifier> {
         if profile.sketch.is_none() && self.max_sketch_distance.is_some() {
             let reason = "this profile makes no sketches: leave it out".to_owned();
-            return Err(LookupError::Config { key: "max_sketch_distance", reason });
+            return Err(Fault::config("max_sketch_distance", reason).about(BadQuestion::Setting));
         }
         let (max_distance, max_sketch_distance) = (self.max_distance, self.max_sketch_distance);
         Ok(JoinConfig { max_distance, max_sketch_distance }.verifier(profile.bits)?)
@@ -189,7 +191,7 @@ impl LookupProfile {
     /// text that the store's nights took from web pages.
     ///
     /// # Errors
-    /// [`LookupError::Profile`] if the configuration or a file cannot be used.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the configuration or a file cannot be used.
     pub fn try_new(config: ProfileConfig, resources: &Resources, html_text: &HtmlText) -> Result<Self> {
         let configuration = Configuration::new(&config, resources, html_text);
         let digest = configuration.digest();
@@ -229,10 +231,10 @@ impl LookupProfile {
     /// digits.
     ///
     /// # Errors
-    /// [`LookupError::Query`] if the text is no fingerprint of this profile.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the text is no fingerprint of this profile.
     pub fn parse_fingerprint(&self, text: &str) -> Result<u64> {
         let bits = self.config().bits;
-        let refused = |reason: String| LookupError::Query { query: format!("fingerprint '{text}'"), reason };
+        let refused = |reason: String| bad_query(format!("fingerprint '{text}'"), reason);
         let all_digits = text.len() == bits as usize / 4;
         let is_decimal = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let value = match text.strip_prefix("0x") {
@@ -249,13 +251,13 @@ impl LookupProfile {
 /// Reads a sketch, which is 64 hex digits.
 ///
 /// # Errors
-/// [`LookupError::Query`] if the text is something else.
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the text is something else.
 pub fn parse_sketch(text: &str) -> Result<Sketch> {
     let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let byte = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     let bytes: Option<Vec<u8>> = if rest.is_empty() { pairs.iter().map(byte).collect() } else { None };
     let sketch = bytes.and_then(|bytes| Sketch::try_from(bytes.as_slice()).ok());
-    let refused = || LookupError::Query { query: format!("sketch '{text}'"), reason: "write 64 hex digits".to_owned() };
+    let refused = || bad_query(format!("sketch '{text}'"), "write 64 hex digits".to_owned());
     sketch.ok_or_else(refused)
 }

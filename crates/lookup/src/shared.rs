@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
+use nearprint_fault::Result;
 use nearprint_storage::locked;
 
-use crate::error::Result;
 use crate::lookup::Lookup;
 
 /// The newest lookup of those that were opened on one store. It never goes back to an older commit.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use nearprint_fault::Result;
 use nearprint_join::{Kernel, LookupPlan};
 use nearprint_parquet::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
 use nearprint_storage::{of_task, row_number};
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::budget::Budget;
 use crate::counts::Counts;
-use crate::error::{LookupError, Result};
+use crate::error::damaged_index;
 use crate::near::AdjacentRows;
 use crate::nights::{Memory, Room};
 use crate::query::LookupOptions;
@@ -171,7 +172,7 @@ impl Tables {
         let row = usize::try_from(place - first).ok().filter(|_| run < self.ends.len());
         let Some(row) = row else {
             let reason = format!("the index {} names the place {place}, which no run has", self.digest);
-            return Err(LookupError::Damaged { reason });
+            return Err(damaged_index(reason));
         };
         Ok((run, row_number(row)))
     }

@@ -1,9 +1,10 @@
 //! The target of a query.
 
+use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
 use nearprint_profile::Outcome;
 
-use crate::error::{LookupError, Result};
+use crate::error::bad_query;
 use crate::nights::TextHash;
 use crate::query::{LookupProfile, Query};
 
@@ -30,7 +31,7 @@ impl Target {
     /// Returns what a query looks for.
     ///
     /// # Errors
-    /// [`LookupError::Query`] if the fingerprint has more bits than the profile's.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the fingerprint has more bits than the profile's.
     pub fn of(profile: &LookupProfile, query: &Query) -> Result<Self> {
         Ok(match query {
             Query::Fingerprint { fingerprint, sketch } => {
@@ -53,5 +54,5 @@ fn refuse_too_wide(bits: u32, fingerprint: u64) -> Result<()> {
         return Ok(());
     }
     let reason = format!("the fingerprints of this profile have {bits} bits");
-    Err(LookupError::Query { query: format!("fingerprint {fingerprint:x}"), reason })
+    Err(bad_query(format!("fingerprint {fingerprint:x}"), reason))
 }

@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use nearprint_fault::Fault;
 use nearprint_fingerprint::Sketch;
-use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Query, WhenJoined};
+use nearprint_lookup::{Answer, BadQuestion, Lookup, LookupOptions, LookupProfile, Query, WhenJoined};
 use nearprint_profile::{HtmlText, ProfileConfig, by_name};
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources;
@@ -21,7 +22,7 @@ fn asked(documents: &[Document]) -> Vec<Query> {
     documents.iter().enumerate().map(query).collect()
 }
 
-async fn all(lookup: &Lookup, queries: &[Query]) -> Vec<Result<Answer, LookupError>> {
+async fn all(lookup: &Lookup, queries: &[Query]) -> Vec<Result<Answer, Fault>> {
     let mut answers = Vec::new();
     let done = lookup.answers::<()>(queries.to_vec(), |answer| {
         answers.push(answer);
@@ -129,8 +130,8 @@ async fn a_query_that_is_refused_leaves_the_others_their_answers() {
     let known = all(&lookup, &queries).await;
     queries.insert(9, Query::Fingerprint { fingerprint: 1 << 40, sketch: None });
     let mut answers = all(&lookup, &queries).await;
-    assert!(matches!(answers.remove(9), Err(LookupError::Query { .. })));
-    let ids = |answers: &[Result<Answer, LookupError>]| -> Vec<Vec<String>> {
+    assert_eq!(answers.remove(9).unwrap_err().matter(), Some(&BadQuestion::Query));
+    let ids = |answers: &[Result<Answer, Fault>]| -> Vec<Vec<String>> {
         let of = |answer: &Answer| answer.matches.iter().map(|found| found.id.clone()).collect();
         answers.iter().map(|answer| of(answer.as_ref().unwrap())).collect()
     };

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use nearprint_documents::{DocumentBatch, DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_fault::{ErrorKind, Fault, Result, key, words};
+use nearprint_profile::{ProfileConfig, ProfileError};
+use nearprint_storage::{Progress, Storage, blocking};
 use nearprint_tokenize::{Analyzer, IdfBuilder, Resources as AnalyzerResources};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use nearprint_documents::{DocumentBatch, DocumentColumns, DocumentPlace, Documents, InputPolicy};
-use nearprint_parquet::DatasetError;
-use nearprint_pipeline::{PipelineError, Result};
-use nearprint_profile::{ProfileConfig, ProfileError};
-use nearprint_storage::{Progress, Storage, StorageError, blocking};
 
 /// The documents to count, and the way to cut them into tokens.
 #[derive(Debug, Clone)]
@@ -82,18 +80,21 @@ pub async fn build_idf(storage: &Storage, request: &IdfRequest, progress: &Progr
             progress.advance(batch.rows.len() as u64);
             refuse_bad_rows(&batch, &range.file)?;
             let analyzer = Arc::clone(&analyzer);
-            counts.merge(blocking("counting", move || Ok::<_, PipelineError>(count(&analyzer, &batch))).await?);
+            counts.merge(blocking("counting", move || Ok::<_, Fault>(count(&analyzer, &batch))).await?);
         }
     }
     if counts.n_documents() == 0 {
         let (what, url) = ("document with a text", request.documents.name().to_owned());
-        return Err(StorageError::InputMissing { what, url, remedy: "check the path and `text_column`" }.into());
+        return Err(Fault::input_missing(what, url, words!["check the path and ", key("text_column")]));
     }
     let n_features = counts.n_features(request.min_documents) as u64;
     if n_features == 0 {
-        let reason =
-            format!("no token is in {} documents or more: lower it, or give more documents", request.min_documents);
-        return Err(PipelineError::Config { key: "`min_documents`".to_owned(), reason });
+        let n = request.min_documents;
+        let reason = words![
+            key("min_documents"),
+            format!(": no token is in {n} documents or more: lower it, or give more documents")
+        ];
+        return Err(Fault::new(ErrorKind::Config, reason));
     }
     let summary = IdfSummary { n_documents: counts.n_documents(), n_features };
     Ok((summary, counts.write(request.min_documents)))
@@ -104,7 +105,7 @@ fn refuse_bad_rows(batch: &DocumentBatch, file: &str) -> Result<()> {
     let bad = (0..batch.rows.len()).find_map(|row| Some((row, batch.text(row).err()?)));
     bad.map_or(Ok(()), |(row, reason)| {
         let reason = format!("{}: mend the row or leave it out", reason.name());
-        Err(DatasetError::BadRow { file: file.to_owned(), row: batch.rows[row], reason }.into())
+        Err(Fault::bad_data(file.to_owned(), reason).row(batch.rows[row]))
     })
 }
 

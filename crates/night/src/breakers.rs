@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use nearprint_documents::url_host;
+use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_join::LossLimit;
+use nearprint_pipeline::Decisions;
+use nearprint_tasks::{QueryBatch, Sources};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use nearprint_pipeline::{Decisions, PipelineError, Result};
-use nearprint_tasks::{QueryBatch, Sources};
 
 /// The limits that stop a night before it is published. They do not change the results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -97,14 +97,14 @@ impl Breakers {
     /// Checks the values of the breakers.
     ///
     /// # Errors
-    /// [`PipelineError::Config`] if a share is not a number from 0 to 1.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if a share is not a number from 0 to 1.
     pub fn validate(&self) -> Result<()> {
         self.faults().into_iter().next().map_or(Ok(()), Err)
     }
 
     /// Returns an error for each limit that is no share.
     #[must_use]
-    pub fn faults(&self) -> Vec<PipelineError> {
+    pub fn faults(&self) -> Vec<Fault> {
         let shares = [
             ("max_source_loss", self.max_source_loss, 1),
             ("max_rate_change", self.max_rate_change, 1),
@@ -114,7 +114,7 @@ impl Breakers {
         let wrong = shares.into_iter().filter(|(_, share, _)| !(0.0..=1.0).contains(share));
         let fault = |(key, share, off): (&str, f64, u8)| {
             let reason = format!("{share} is not a share: write a number from 0 to 1, {off} is off");
-            PipelineError::Config { key: format!("breakers.{key}"), reason }
+            Fault::config(format!("breakers.{key}"), reason)
         };
         wrong.map(fault).collect()
     }
@@ -260,7 +260,7 @@ impl TrippedBreaker {
 
     /// Returns the message that says why the night was stopped, and how to let it pass.
     #[must_use]
-    pub fn message(&self) -> String {
+    pub fn message(&self) -> Words {
         let (name, limit) = (self.name(), self.limit);
         let what = match &self.evidence {
             Evidence::Cluster(LargestCluster { cluster_id, n_texts, ids, .. }) => {
@@ -295,7 +295,12 @@ impl TrippedBreaker {
             ),
         };
         let change = if name.starts_with("min") { "lower" } else { "raise" };
-        format!("{what}: look at them, then {change} `breakers.{name}`, or run once with `no_breakers`")
+        words![
+            format!("{what}: look at them, then {change} "),
+            key(format!("breakers.{name}")),
+            ", or run once with ",
+            key("no_breakers")
+        ]
     }
 }
 

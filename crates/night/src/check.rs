@@ -5,23 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use arrow::datatypes::SchemaRef;
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use nearprint_delta::TableLog;
+use nearprint_fault::Result;
 use nearprint_parquet::{PUBLISHED, ParquetFile, PublishedDataset};
+use nearprint_pipeline::not_published;
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{
     CheckedCommits, Damaged, Leftover, StoreProblem, StoreReport, check_content, check_identities, check_nights,
     leftovers, output_roots, own_outputs,
 };
-use nearprint_store::{MANIFEST, Night, Store, StoreError};
+use nearprint_store::{Damage, MANIFEST, Night, Store, damaged};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
 use crate::tables::{dropped_nights, is_current};
-use nearprint_pipeline::{PipelineError, Result};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,17 +114,17 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     let mut commits = CheckedCommits::check(&folder).await?;
     if !commits.newest_is_sound {
         // The newest commit is damaged, so nobody can say how the rest should be.
-        return Ok(damaged(commits, &folder));
+        return Ok(of_damaged_commit(commits, &folder));
     }
     let store = match Store::open(&folder).await {
         // A page is missing that the check of an older commit found to be missing.
-        Err(StoreError::DamagedCommit { .. }) => return Ok(damaged(commits, &folder)),
+        Err(error) if error.matter() == Some(&Damage::Commit) => return Ok(of_damaged_commit(commits, &folder)),
         store => store?,
     };
     let wanted = |night: &&Night| request.dt.as_ref().is_none_or(|dt| *dt == night.dt);
     let nights: Vec<&Night> = store.nights().iter().filter(wanted).collect();
     if let Some(dt) = request.dt.as_ref().filter(|_| nights.is_empty()) {
-        return Err(PipelineError::not_published(&store, dt));
+        return Err(not_published(&store, dt));
     }
     for output in nights.iter().map(|night| night.output_root()).collect::<BTreeSet<_>>() {
         refuse_missing_output(storage, &store, output).await?;
@@ -209,7 +209,7 @@ impl Tables {
                     match TableLog::open_whole(output, dataset).await {
                         Ok(log) => tables.logs.push(log),
                         Err(error) => {
-                            report.note(&Damaged::Table, output.join(dataset.name).url(), Err(error.into()))?;
+                            report.note(&Damaged::Table, output.join(dataset.name).url(), Err(error))?;
                             tables.any_damaged = true;
                         }
                     }
@@ -242,7 +242,7 @@ impl OutputTables {
             let named: Vec<_> = log.night(&night.dt).map(|file| (file.path.clone(), file.bytes, file.rows())).collect();
             if named != wanted {
                 let reason = format!("its log names other files of {} than the manifest", night.dt);
-                report.note(&Damaged::Table, log.table().url(), Err(StoreError::damaged(log.table().url(), reason)))?;
+                report.note(&Damaged::Table, log.table().url(), Err(damaged(log.table().url(), reason)))?;
             }
         }
         Ok(any_behind)
@@ -262,7 +262,7 @@ impl OutputTables {
         for dt in unknown(&Store::open(store.folder()).await?) {
             let url = self.logs.first().map_or_else(String::new, |log| log.table().url().to_owned());
             let reason = format!("it has dt={dt}, which the store does not know");
-            report.note(&Damaged::Table, &url, Err(StoreError::damaged(&url, reason)))?;
+            report.note(&Damaged::Table, &url, Err(damaged(&url, reason)))?;
         }
         Ok(())
     }
@@ -280,7 +280,7 @@ async fn check_generation(
     let (url, of) = (generation.join(MANIFEST), Damaged::Results { dt: night.dt.clone() });
     let manifest = match Manifest::read(&generation, night).await {
         Ok(manifest) => manifest,
-        Err(PipelineError::Store(error)) => {
+        Err(error) if error.matter::<Damage>().is_some() => {
             report.note(&of, url.url(), Err(error))?;
             return Ok(None);
         }
@@ -289,7 +289,7 @@ async fn check_generation(
     let agrees = store.config_digest().is_some_and(|digest| manifest.is_of(night, digest));
     if !agrees {
         let reason = "the newest commit says otherwise about its date, configuration or joined runs";
-        report.note(&of, url.url(), Err(StoreError::damaged(url.url(), reason)))?;
+        report.note(&of, url.url(), Err(damaged(url.url(), reason)))?;
     }
     for recorded in &manifest.files {
         let file = output.join(&night.file_path(&recorded.name));
@@ -302,7 +302,7 @@ async fn check_generation(
 }
 
 /// Checks the columns of a published file.
-fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()> {
+fn check_schema(parquet: &ParquetFile, name: &str) -> Result<()> {
     let Some(dataset) = PublishedDataset::of(name) else {
         return Ok(());
     };
@@ -311,14 +311,14 @@ fn check_schema(parquet: &ParquetFile, name: &str) -> nearprint_store::Result<()
         let data_type = parquet.data_type(field.name(), "its dataset has it")?;
         if data_type != field.data_type() {
             let reason = format!("column '{}' is {data_type}, expected {}", field.name(), field.data_type());
-            return Err(StoreError::damaged(&parquet.file.url, reason));
+            return Err(damaged(&parquet.file.url, reason));
         }
     }
     Ok(())
 }
 
 /// Returns the report on a store whose newest commit is damaged: nobody can say how the rest should be.
-fn damaged(commits: CheckedCommits, folder: &Folder) -> CheckReport {
+fn of_damaged_commit(commits: CheckedCommits, folder: &Folder) -> CheckReport {
     CheckReport {
         store: folder.url().to_owned(),
         commit: commits.newest,

@@ -1,9 +1,10 @@
 //! The documents of a night: their places, and the reasons why there may be none.
 
-use super::request::RunRequest;
-use nearprint_documents::{DocumentPlace, Documents, DocumentsError};
-use nearprint_pipeline::{PipelineError, Result};
+use nearprint_documents::{Absent, DocumentPlace, Documents};
+use nearprint_fault::{Fault, Result};
 use nearprint_storage::{Folder, Storage, is_date};
+
+use super::request::RunRequest;
 
 /// The number of nights that a message lists.
 const LISTED: usize = 3;
@@ -17,7 +18,7 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     let night = request.night_documents();
     let opening = Documents::open(storage, &night, request.columns.clone(), &request.input);
     let DocumentPlace::Pattern { pattern: root, .. } = &request.documents else {
-        return Ok(opening.await?);
+        return opening.await;
     };
     let pattern = night.name();
     warn_of_misnamed_nights(storage, root).await;
@@ -27,14 +28,14 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         storage.refuse_table(&nights.root).await?;
     }
     let opened = opening.await;
-    if let Err(DocumentsError::NoMarker { .. }) = &opened {
+    let absent = opened.as_ref().err().and_then(Fault::matter);
+    if absent == Some(&Absent::NoMarker) {
         refuse_missing_root(storage, &request.documents).await?;
     }
     let nothing = match &opened {
         Ok(documents) => documents.is_without_files(),
-        Err(error) => matches!(error, DocumentsError::DocumentsMissing { .. }),
+        Err(_) => absent == Some(&Absent::Missing),
     };
-    let opened = opened.map_err(PipelineError::from);
     match nights {
         Some(nights) if nothing => nights.explain(opened, pattern, &request.dt).await,
         None if nothing => refuse_missing_base(storage, pattern).await.and(opened),
@@ -86,7 +87,14 @@ async fn refuse_missing_base(storage: &Storage, pattern: &str) -> Result<()> {
     if base.is_local_folder() || !base.names().await?.is_empty() {
         return Ok(());
     }
-    Err(PipelineError::NightsMissing { url: base.url().to_owned() })
+    Err(nights_missing(base.url()))
+}
+
+/// Makes the fault of a place of nights that is missing.
+fn nights_missing(url: &str) -> Fault {
+    let remedy =
+        "there is no such place at all: check its name, and whether its disk is mounted; nothing was read or written";
+    Fault::input_missing("documents", url, remedy).about(Absent::NoNights)
 }
 
 /// The folder of the nights, and the texts before and after the date in their names.
@@ -129,18 +137,19 @@ impl Nights {
             newest if newest.is_empty() => format!("{} is there, but has no nights", self.root.url()),
             newest => format!("the newest nights there: {newest}"),
         };
-        Err(PipelineError::NightMissing { url: pattern.to_owned(), there })
+        let remedy = format!("{there}: run it again when the crawl has arrived; nothing was read or written");
+        Err(Fault::input_missing("documents", pattern, remedy).about(Absent::NoNight))
     }
 
-    fn no_root(&self) -> PipelineError {
+    fn no_root(&self) -> Fault {
         let url = self.root.url().to_owned();
         if self.root.local_path().is_some_and(std::path::Path::exists) {
             let reason = format!(
                 "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
             );
-            return PipelineError::Config { key: "documents".to_owned(), reason };
+            return Fault::config("documents".to_owned(), reason);
         }
-        PipelineError::NightsMissing { url }
+        nights_missing(&url)
     }
 
     fn date<'a>(&self, name: &'a str) -> Option<&'a str> {

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
-use nearprint_documents::{Documents, DocumentsError};
-use nearprint_parquet::{DT, DatasetError, PUBLISHED};
+use nearprint_documents::Documents;
+use nearprint_fault::{Fault, Result};
+use nearprint_join::JoinError;
+use nearprint_parquet::{BadColumn, DT, PUBLISHED};
+use nearprint_pipeline::{PlanRequest, Resources, planned, strategy};
 use nearprint_storage::Storage;
 use nearprint_store::{Store, identity_in};
 use schemars::JsonSchema;
@@ -15,7 +18,6 @@ use super::preflight;
 use super::request::RunRequest;
 use super::run::{Course, course, refuse_before_work, unknown_night};
 use super::tables::read_tables;
-use nearprint_pipeline::{PipelineError, PlanRequest, Resources, Result, planned, strategy};
 
 /// The actions that a run would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -80,7 +82,7 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
 #[derive(Debug, Default)]
 pub struct CheckedPlaces {
     /// The faults, each with the key of the job that it is about, if it is about one.
-    pub faults: Vec<(Option<&'static str>, PipelineError)>,
+    pub faults: Vec<(Option<&'static str>, Fault)>,
     /// The store is there. If it is not, and that is no fault, the first night makes it.
     pub has_store: bool,
     /// The newest night that has documents, if the place of the nights can be listed.
@@ -88,7 +90,7 @@ pub struct CheckedPlaces {
     /// The document file whose columns were looked at.
     pub looked_at: Option<String>,
     /// Why no file was looked at, if there are documents. That is a fault of the file, and not of the job.
-    pub unread: Option<PipelineError>,
+    pub unread: Option<Fault>,
 }
 
 impl CheckedPlaces {
@@ -113,10 +115,8 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
             Documents::of_first_file(storage, &night, request.columns.clone(), request.input.max_doc_bytes).await;
         match first {
             Ok(looked_at) => checked.looked_at = looked_at,
-            Err(DocumentsError::Dataset(
-                error @ (DatasetError::MissingColumn { .. } | DatasetError::ColumnType { .. }),
-            )) => checked.faults.push((None, error.into())),
-            Err(error) => checked.unread = Some(error.into()),
+            Err(error) if error.matter::<BadColumn>().is_some() => checked.faults.push((None, error)),
+            Err(error) => checked.unread = Some(error),
         }
     }
     let store = check_store(storage, request).await;
@@ -141,7 +141,7 @@ async fn check_store(storage: &Storage, request: &RunRequest) -> Result<bool> {
 
 fn refuse_forbidden(storage: &Storage, request: &RunRequest, spill: &Path) -> Result<()> {
     preflight::refuse_forbidden(&storage.folder(&request.store)?, &storage.folder(&request.output)?, &request.dt)?;
-    Ok(storage.folder(&spill.display().to_string())?.refuse_forbidden()?)
+    storage.folder(&spill.display().to_string())?.refuse_forbidden()
 }
 
 fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish: bool) -> Result<DryRun> {
@@ -183,10 +183,10 @@ fn join_in_words(
     let profile = &request.profile;
     let max_distance = profile.join.max_distance;
     let sizes = PlanRequest { existing_rows, query_rows, bits: profile.bits, max_distance, runs, itself: true };
-    let plan = planned(&sizes, resources).map_err(|error| match error {
+    let plan = planned(&sizes, resources).map_err(|error| match error.cause::<JoinError>() {
         // The run itself may find room, since its distinct fingerprints are fewer.
-        PipelineError::Join(error) => PipelineError::Resources { reason: error.to_string() },
-        other => other,
+        Some(cause) => Fault::resources(cause.to_string()),
+        None => error,
     })?;
     Ok(strategy(&plan.tables, plan.n_slices))
 }

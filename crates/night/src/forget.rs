@@ -11,13 +11,15 @@ use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray}
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID};
 use nearprint_parquet::{
     Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
 };
+use nearprint_pipeline::Resources;
 use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
-use nearprint_store::{MANIFEST, Night, Store, StoreError, Writers, generation_name, to_json};
+use nearprint_store::{MANIFEST, Night, Store, Writers, damaged, generation_name, to_json};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -25,7 +27,6 @@ use crate::manifest::Manifest;
 use crate::publish::of_run;
 use crate::published::{generation, open_store};
 use crate::tables::roll_all_forward;
-use nearprint_pipeline::{PipelineError, Resources, Result};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -98,7 +99,7 @@ pub async fn store_forget_ids(
         }
         tracing::warn!("somebody else committed meanwhile: looking again");
     }
-    Err(PipelineError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
 }
 
 /// Writes what is left of all nights, and commits it. Returns `None` if another commit was faster.
@@ -178,7 +179,7 @@ impl ResultsLeft {
         };
         let files: Vec<StagedFile> = self.files.into_iter().map(named).collect();
         upload_new(&root, &files, written, "publish", &Progress::default()).await?;
-        Ok(written.put(&root, &format!("{}/{MANIFEST}", night.generation_path()), content).await?)
+        written.put(&root, &format!("{}/{MANIFEST}", night.generation_path()), content).await
     }
 }
 
@@ -242,7 +243,7 @@ async fn open(
     for (path, recorded) in manifest.files_of(night, dataset) {
         let place = root.join(dataset.name).join(&path);
         let there = place.find().await?.filter(|file| file.size == recorded.bytes);
-        let damaged = || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
+        let damaged = || damaged(place.url(), "it is gone, or has not the size that the manifest records");
         files.push(ParquetFile::open(there.ok_or_else(damaged)?).await?);
     }
     Ok(files)
@@ -319,7 +320,7 @@ impl Clusters {
                 while let Some(batch) = batches.try_next().await? {
                     let columns = Columns { batch: &batch, file: &file.file.url };
                     for (id, cluster) in columns.strings(DOC_ID)?.iter().zip(columns.strings(CLUSTER_ID)?) {
-                        let nameless = || StoreError::damaged(&file.file.url, "a decision has no doc_id");
+                        let nameless = || damaged(&file.file.url, "a decision has no doc_id");
                         let id = id.ok_or_else(nameless)?;
                         match is_second {
                             false if ids.has(id) => clusters.lose(cluster),
@@ -395,6 +396,6 @@ fn cluster_sizes(columns: Columns<'_>, clusters: &Clusters) -> Result<Int64Array
     Ok(sizes.iter().zip(n_gone).map(|(size, n_gone)| size.map(|size| size - n_gone)).collect())
 }
 
-fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal { stage: "forget", reason: error.to_string() }
+fn internal(error: arrow::error::ArrowError) -> Fault {
+    Fault::internal("forget", error.to_string())
 }

@@ -2,14 +2,14 @@
 //! stores can be compared.
 
 use nearprint_delta::TableLog;
+use nearprint_fault::{Fault, Result, foreign, key, words};
 use nearprint_parquet::{PUBLISHED, PublishedName, published_path};
-use nearprint_storage::{Folder, InputFile, Sha256Hex, Storage, StorageError, foreign};
-use nearprint_store::{MANIFEST, StoreError, generation_name, night_records};
+use nearprint_storage::{Folder, InputFile, Sha256Hex, Storage};
+use nearprint_store::{MANIFEST, NoSuchNight, damaged, generation_name, night_records};
 
 use super::manifest::Manifest;
 use super::request::check_date;
 use super::summary::RunCounts;
-use nearprint_pipeline::{PipelineError, Result};
 
 /// The generations of a night in an output.
 #[derive(Debug)]
@@ -39,7 +39,8 @@ impl Generations {
     /// Finds the generations of a night in an output.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] if the output has no generation of the night; an error if the log of its table
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the output has no generation of the
+    /// night; an error if the log of its table
     /// `decisions` is damaged, or if the place cannot be read.
     pub async fn open(storage: &Storage, output: &str, dt: &str) -> Result<Self> {
         check_date(dt)?;
@@ -59,8 +60,9 @@ impl Generations {
         if newest.is_none() && there.is_empty() {
             let what = "night in these results";
             let url = format!("{} dt={dt}", output.url());
-            let remedy = "name the `output` of the job, whose results are tables, and a published night";
-            return Err(StorageError::InputMissing { what, url, remedy }.into());
+            let remedy =
+                words!["name the ", key("output"), " of the job, whose results are tables, and a published night"];
+            return Err(Fault::input_missing(what, url, remedy).about(NoSuchNight { store: None }));
         }
         Ok(Self { output, dt: dt.to_owned(), newest, former, there })
     }
@@ -110,16 +112,16 @@ impl Generations {
     fn refuse<T>(&self, what: &str) -> Result<T> {
         let there = if self.there.is_empty() { "none".to_owned() } else { self.there.join(", ") };
         let reason = format!("{} dt={}: {what}; those that lie there: {there}", self.output.url(), self.dt);
-        Err(PipelineError::Usage { reason })
+        Err(Fault::usage(reason))
     }
 
     async fn generation(&self, digest: &str) -> Result<Generation> {
         let place = self.output.join(&night_records(&self.dt)).join(&generation_name(digest)).join(MANIFEST);
         let content = place.get().await?.ok_or_else(|| gone("manifest of a generation", &place))?;
         if !Sha256Hex::of(&content).0.starts_with(digest) {
-            return Err(StoreError::damaged(place.url(), "its SHA-256 does not begin with its generation").into());
+            return Err(damaged(place.url(), "its SHA-256 does not begin with its generation"));
         }
-        let manifest = serde_json::from_slice(&content).map_err(|e| StoreError::damaged(place.url(), foreign(&e)))?;
+        let manifest = serde_json::from_slice(&content).map_err(|e| damaged(place.url(), foreign(&e)))?;
         Ok(Generation { output: self.output.clone(), dt: self.dt.clone(), digest: digest.to_owned(), manifest })
     }
 }
@@ -129,9 +131,9 @@ fn generation_in(path: &str, dt: &str) -> Option<String> {
     PublishedName::parse(path).filter(|name| name.dt == dt).map(|name| name.generation.to_owned())
 }
 
-fn gone(what: &'static str, place: &Folder) -> PipelineError {
+fn gone(what: &'static str, place: &Folder) -> Fault {
     let remedy = "`store gc` deletes replaced generations after its grace time: name one that is there";
-    StorageError::InputMissing { what, url: place.url().to_owned(), remedy }.into()
+    Fault::input_missing(what, place.url().to_owned(), remedy)
 }
 
 impl Generation {
@@ -179,7 +181,7 @@ impl Generation {
             let place = self.output.join(&published_path(&recorded.name, &self.dt, &self.digest));
             let file = place.find().await?.ok_or_else(|| gone("file of a generation", &place))?;
             if file.size != recorded.bytes {
-                return Err(StoreError::damaged(place.url(), "it has not the size that the manifest records").into());
+                return Err(damaged(place.url(), "it has not the size that the manifest records"));
             }
             files.push(file);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::Result;
 use nearprint_profile::Configuration;
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
@@ -10,7 +11,6 @@ use nearprint_store::{Night, Store};
 use super::manifest::InputRecord;
 use super::published::{files_of, manifest_of, open_store, published};
 use super::request::check_date;
-use nearprint_pipeline::Result;
 
 /// The number of input files that are looked up at once.
 pub(crate) const LOOK_UPS_AT_ONCE: usize = 16;

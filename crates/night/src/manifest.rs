@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use nearprint_documents::BadFile;
+use nearprint_fault::{Result, foreign};
 use nearprint_parquet::{FileRecord, PublishedDataset};
-use nearprint_storage::{Folder, Sha256Hex, foreign};
-use nearprint_store::{JoinedRuns, MANIFEST, Night, StoreError};
+use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_store::{JoinedRuns, MANIFEST, Night, damaged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::references::JoinedReference;
 use super::summary::RunCounts;
-use nearprint_pipeline::Result;
 
 /// The manifest of a night: what a run published for it, and what it was made from.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -60,15 +60,13 @@ impl Manifest {
     /// Reads the manifest of a night's generation, and checks it against the commit.
     pub(crate) async fn read(generation: &Folder, night: &Night) -> Result<Self> {
         let manifest = generation.join(MANIFEST);
-        let content = manifest
-            .get()
-            .await?
-            .ok_or_else(|| StoreError::damaged(manifest.url(), "committed, but its manifest is gone"))?;
+        let content =
+            manifest.get().await?.ok_or_else(|| damaged(manifest.url(), "committed, but its manifest is gone"))?;
         if Sha256Hex::of(&content).0 != night.manifest_sha256 {
             let reason = "its SHA-256 is not the one that the store's commit records";
-            return Err(StoreError::damaged(manifest.url(), reason).into());
+            return Err(damaged(manifest.url(), reason));
         }
-        Ok(serde_json::from_slice(&content).map_err(|e| StoreError::damaged(manifest.url(), foreign(&e)))?)
+        serde_json::from_slice(&content).map_err(|e| damaged(manifest.url(), foreign(&e)))
     }
 
     /// Returns the inputs that the run read, without those that it passed over because they cannot be read.

@@ -1,5 +1,6 @@
 //! The comparison of a night with the nights before it.
 
+use nearprint_fault::Result;
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
@@ -8,7 +9,6 @@ use super::manifest::Manifest;
 use super::published::generation;
 use super::request::RunRequest;
 use super::summary::RunCounts;
-use nearprint_pipeline::Result;
 
 /// The number of nights before that a median needs.
 const MIN_TRAILING_NIGHTS: usize = 3;

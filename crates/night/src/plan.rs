@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use nearprint_documents::Documents;
-use nearprint_storage::{Folder, Storage, StorageError, utc};
+use nearprint_fault::{Fault, Result, Words, key, words};
+use nearprint_pipeline::StaleNight;
+use nearprint_storage::{Folder, Storage, utc};
 use nearprint_store::{Night, Store, identity_in, night_records};
 
 use super::documents;
@@ -11,7 +13,6 @@ use super::manifest::{InputRecord, Manifest};
 use super::published::generation;
 use super::references::References;
 use super::request::RunRequest;
-use nearprint_pipeline::{PipelineError, Result};
 
 /// The plan of a run, before any document is read.
 pub(crate) struct Plan {
@@ -140,15 +141,18 @@ pub(crate) async fn refuse_missing_store(
         return Ok(());
     }
     let remedy = match identity_in(output).await? {
-        Some(_) => {
-            "check the path, and that its disk is mounted: the output has nights of a store, and takes no other one"
-        }
+        Some(_) => Words::from(
+            "check the path, and that its disk is mounted: the output has nights of a store, and takes no other one",
+        ),
         None => {
-            "check the path, and that its disk is mounted; a first night makes the store with `create_store`, or after \
-                 `nearprint store init`"
+            words![
+                "check the path, and that its disk is mounted; a first night makes the store with ",
+                key("create_store"),
+                ", or after `nearprint store init`"
+            ]
         }
     };
-    Err(StorageError::InputMissing { what: "store", url: request.store.clone(), remedy }.into())
+    Err(Fault::input_missing("store", request.store.clone(), remedy))
 }
 
 /// Refuses a night that is published from something else. The message says what it was.
@@ -169,8 +173,9 @@ pub(crate) async fn refuse_republishing(
         },
         Err(error) => format!("from something else, and its manifest does not say from what ({error})"),
     };
-    let reason = format!("{} is published {changed}: keep it, or publish anew with `replace`", request.dt);
-    Err(PipelineError::OutputExists { url: plan.output.url().to_owned(), reason })
+    let reason =
+        words![format!("{} is published {changed}: keep it, or publish anew with ", request.dt), key("replace")];
+    Err(Fault::output_exists(plan.output.url().to_owned(), reason))
 }
 
 /// Refuses a new night whose date is far ahead of the clock and of its documents: every real night would come before it.
@@ -180,25 +185,33 @@ pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
         return Ok(());
     }
     let newest = plan.newest_input.as_ref().map_or(String::new(), |at| format!(" and after its newest input ({at})"));
-    let reason = format!(
-        "{} is more than {AHEAD_DAYS} days after today ({}){newest}: check `dt`, or say `future` to publish it",
-        request.dt,
-        date_of(now)
-    );
-    Err(PipelineError::Usage { reason })
+    let reason = words![
+        format!("{} is more than {AHEAD_DAYS} days after today ({}){newest}: check ", request.dt, date_of(now)),
+        key("dt"),
+        ", or say ",
+        key("future"),
+        " to publish it"
+    ];
+    Err(Fault::usage(reason))
 }
 
 /// Returns the refusal of a night of which nothing but the earlier nights has changed.
-fn stale(published: &Night, plan: &Plan) -> PipelineError {
-    PipelineError::StaleNight { output: plan.output.url().to_owned(), dt: published.dt.clone() }
+fn stale(published: &Night, plan: &Plan) -> Fault {
+    let reason = format!("{} is published from other earlier nights than there are now, so it is stale", published.dt);
+    let remedy =
+        words!["`nearprint run --config FILE --stale` makes all stale nights anew, and ", key("replace"), " this one"];
+    Fault::output_exists(plan.output.url(), reason).remedy(remedy).about(StaleNight)
 }
 
 pub(crate) fn refuse_late(store: &Store, request: &RunRequest) -> Result<()> {
     match store.nights().last() {
         Some(newest) if newest.dt > request.dt && !request.late => {
-            let reason =
-                format!("{} is older than the store's newest night {}: say `late` to add it", request.dt, newest.dt);
-            Err(PipelineError::Usage { reason })
+            let reason = words![
+                format!("{} is older than the store's newest night {}: say ", request.dt, newest.dt),
+                key("late"),
+                " to add it"
+            ];
+            Err(Fault::usage(reason))
         }
         _ => Ok(()),
     }
@@ -209,25 +222,30 @@ pub(crate) fn refuse_forgotten(store: &Store, request: &RunRequest) -> Result<()
     let dt = request.dt.as_str();
     if let Some(forgotten) = store.forgotten().filter(|forgotten| dt < forgotten.before.as_str()) {
         let reason = format!("{dt} is refused: the store has forgotten all nights before {}", forgotten.before);
-        return Err(PipelineError::Usage { reason });
+        return Err(Fault::usage(reason));
     }
     let n_newer = store.nights().iter().filter(|night| !night.future && night.dt.as_str() > dt).count();
     match request.keep_nights {
         Some(n) if n_newer >= n.get() as usize => {
-            let reason = format!(
-                "{dt} is refused: the store has {n_newer} newer nights and would forget it at once: raise `keep_nights` = {n}"
-            );
-            Err(PipelineError::Usage { reason })
+            let reason = words![
+                format!("{dt} is refused: the store has {n_newer} newer nights and would forget it at once: raise "),
+                key("keep_nights"),
+                format!(" = {n}")
+            ];
+            Err(Fault::usage(reason))
         }
         _ => Ok(()),
     }
 }
 
-pub(crate) fn moved(published: &Night, plan: &Plan) -> PipelineError {
-    let reason = format!(
-        "{} is published in {}, not here: name that output, or publish the night here with `replace`",
-        published.dt,
-        published.output_root()
-    );
-    PipelineError::OutputExists { url: plan.output.url().to_owned(), reason }
+pub(crate) fn moved(published: &Night, plan: &Plan) -> Fault {
+    let reason = words![
+        format!(
+            "{} is published in {}, not here: name that output, or publish the night here with ",
+            published.dt,
+            published.output_root()
+        ),
+        key("replace")
+    ];
+    Fault::output_exists(plan.output.url().to_owned(), reason)
 }

@@ -3,11 +3,12 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::plan::Plan;
+use nearprint_fault::{ErrorKind, Fault, Result, Words, key, words};
 use nearprint_parquet::{DELTA_LOG, DT, PUBLISHED};
-use nearprint_pipeline::{PipelineError, Result};
-use nearprint_storage::{Folder, StorageError};
+use nearprint_storage::Folder;
 use nearprint_store::{RECORDS, night_records};
+
+use super::plan::Plan;
 
 /// The bytes that a document takes in the run files, and likewise in decisions and pairs: its fingerprint, sketch, text hash
 /// and id.
@@ -25,14 +26,14 @@ pub(crate) fn refuse_full(spill: &Path, plan: &Plan) -> Result<()> {
     let inputs = serde_json::to_vec(&plan.inputs).map_or(0, |list| list.len() as u64);
     let rows = n_rows.unwrap_or(0).saturating_mul(ROW_BYTES);
     let places = [
-        ("temporary files", "`spill_dir`", Some(spill), spill_bytes(n_rows)),
-        ("results", "`output`", plan.output.local_path(), rows.saturating_add(inputs)),
-        ("the store", "`store`", plan.store.folder().local_path(), rows),
+        ("temporary files", "spill_dir", Some(spill), spill_bytes(n_rows)),
+        ("results", "output", plan.output.local_path(), rows.saturating_add(inputs)),
+        ("the store", "store", plan.store.folder().local_path(), rows),
     ];
     let mut disks: Vec<Disk<'_>> = Vec::new();
     for (what, key, folder, needed) in places {
         let Some(folder) = folder.and_then(|folder| folder.ancestors().find(|above| above.exists())) else { continue };
-        let device = std::fs::metadata(folder).map_err(StorageError::io(folder))?.dev();
+        let device = std::fs::metadata(folder).map_err(Fault::io(folder))?.dev();
         match disks.iter_mut().find(|disk| disk.device == device) {
             Some(disk) => {
                 disk.whats.push(what);
@@ -56,13 +57,16 @@ struct Disk<'a> {
 
 impl Disk<'_> {
     fn refuse_full(&self) -> Result<()> {
-        let stat = rustix::fs::statvfs(self.folder).map_err(|e| StorageError::io(self.folder)(e.into()))?;
+        let stat = rustix::fs::statvfs(self.folder).map_err(|e| Fault::io(self.folder)(e.into()))?;
         let (needed, free) = (self.needed, stat.f_bavail.saturating_mul(stat.f_frsize));
         if free >= needed {
             return Ok(());
         }
-        let (what, keys) = (self.whats.join(" and "), self.keys.join(" or "));
-        Err(PipelineError::NoSpace { path: self.folder.to_path_buf(), what, keys, needed, free })
+        let reason = format!("{needed} bytes are needed for {}, {free} are free", self.whats.join(" and "));
+        let keys = Words::joined(self.keys.iter().map(|name| key(*name).into()), " or ");
+        let remedy = words!["free some, name another ", keys, ", or set preflight = false in [resources]"];
+        let folder = self.folder.display().to_string();
+        Err(Fault::new(ErrorKind::LocalIo, reason).at(folder).remedy(remedy))
     }
 }
 

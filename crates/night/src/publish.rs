@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use nearprint_documents::BadFile;
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::{FileRecord, StagedFile, mend_files, upload_new};
+use nearprint_pipeline::SpillStats;
 use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{ErrorKind, NewFiles, Progress, Sha256Hex, Storage};
+use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
-    JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, StoreError, generation_name, run_name, to_json,
+    Damage, JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, generation_name, run_name, to_json,
 };
 
 use super::breakers::MeasuredNight;
@@ -18,7 +20,6 @@ use super::references::JoinedReference;
 use super::request::RunRequest;
 use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::roll_forward;
-use nearprint_pipeline::{PipelineError, Result, SpillStats};
 
 /// The results of a night in the spill folder, ready to be published.
 pub(crate) struct Staged {
@@ -106,7 +107,7 @@ pub(crate) async fn publish(
             if error.kind() != ErrorKind::TryAgain {
                 delete_unpublished(&plan.store, &night, new).await;
             }
-            return Err(error.into());
+            return Err(error);
         }
     }
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
@@ -197,7 +198,7 @@ async fn leave(storage: &Storage, plan: &Plan, nights: impl Iterator<Item = &Nig
             if !output.is_same_place(&plan.output) {
                 roll_forward(storage, plan.store.folder(), &output, None).await?;
             }
-            Ok::<_, PipelineError>(())
+            Ok::<_, Fault>(())
         };
         if let Err(error) = left.await {
             tracing::warn!(output = root, %error, "nights are still in its tables: run any date there");
@@ -221,7 +222,7 @@ pub(crate) async fn mend(
     let is_same_manifest = Sha256Hex::of(manifest).0 == night.manifest_sha256;
     let published = match Manifest::read(&generation, night).await {
         Ok(published) => Some(published),
-        Err(PipelineError::Store(StoreError::Damaged { .. })) => None,
+        Err(error) if error.matter() == Some(&Damage::File) => None,
         Err(error) => return Err(error),
     };
     let is_same = |published: &Manifest| published.files.iter().eq(staged.files.iter().map(|file| &file.record));

@@ -1,15 +1,16 @@
 //! A published night, as its manifest and the store describe it.
 
 use nearprint_documents::BadFile;
+use nearprint_fault::{MissingInput, Result};
 use nearprint_parquet::FileRecord;
-use nearprint_storage::{Folder, InputFile, Storage, StorageError};
-use nearprint_store::{Night, Store, StoreError, missing_store};
+use nearprint_pipeline::{SpillStats, not_published};
+use nearprint_storage::{Folder, InputFile, Storage};
+use nearprint_store::{Night, Store, damaged, missing_store};
 use serde::Serialize;
 
 use super::manifest::Manifest;
 use super::request::check_date;
 use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
-use nearprint_pipeline::{PipelineError, Result, SpillStats};
 
 /// The files of a published night.
 #[derive(Debug)]
@@ -34,8 +35,7 @@ pub(crate) async fn files_of(storage: &Storage, store: &Store, night: &Night) ->
     for (dataset, files) in [("decisions", &mut decisions), ("quarantine", &mut quarantine)] {
         for (place, record) in of_dataset(&root, &manifest, night, dataset) {
             let there = place.find().await?.filter(|file| file.size == record.bytes);
-            let damaged =
-                || StoreError::damaged(place.url(), "it is gone, or has not the size that the manifest records");
+            let damaged = || damaged(place.url(), "it is gone, or has not the size that the manifest records");
             files.push(there.ok_or_else(damaged)?);
         }
     }
@@ -69,7 +69,8 @@ pub(crate) fn generation(storage: &Storage, night: &Night) -> Result<Folder> {
 /// Reads the manifest of a published night.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the whole output is missing, whose disk may not be mounted; an error if the manifest
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the whole output is missing, whose disk may
+/// not be mounted; an error if the manifest
 /// cannot be read or is damaged.
 pub(crate) async fn manifest_of(storage: &Storage, store: &Store, night: &Night) -> Result<Manifest> {
     match Manifest::read(&generation(storage, night)?, night).await {
@@ -84,10 +85,10 @@ pub(crate) async fn manifest_of(storage: &Storage, store: &Store, night: &Night)
 /// Refuses an output of the store that has neither an identity nor a night. Other faults of the output are passed over.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the output is missing.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the output is missing.
 pub(crate) async fn refuse_missing_output(storage: &Storage, store: &Store, output: &str) -> Result<()> {
     match store.refuse_unmounted_output(storage, &storage.folder(output)?).await {
-        Err(StoreError::Storage(missing @ StorageError::InputMissing { .. })) => Err(missing.into()),
+        Err(missing) if missing.matter() == Some(&MissingInput) => Err(missing),
         _ => Ok(()),
     }
 }
@@ -119,7 +120,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
 /// Returns a published night's summary, and the dates of the nights before it.
 ///
 /// # Errors
-/// [`PipelineError::NightNotPublished`] if the night is not published.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published.
 pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
@@ -170,7 +171,8 @@ pub struct NightHistory {
 /// Returns what the manifests say about a published night and the `n_before` nights before it.
 ///
 /// # Errors
-/// [`PipelineError::NightNotPublished`] if the night is not published; an error if its manifest cannot be read or is damaged.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published; an error if its
+/// manifest cannot be read or is damaged.
 pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_before: usize) -> Result<NightHistory> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
@@ -207,7 +209,8 @@ async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result
 /// night's manifest name them, so they are the files of one generation, whatever else lies beside them.
 ///
 /// # Errors
-/// [`PipelineError::NightNotPublished`] if the night is not published; an error if its manifest cannot be read or is damaged.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published; an error if its
+/// manifest cannot be read or is damaged.
 pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<String>> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
@@ -220,15 +223,15 @@ pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, datas
 /// Returns the night of a date.
 ///
 /// # Errors
-/// [`PipelineError::NightNotPublished`] if the night is not published.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published.
 pub(crate) fn published<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
-    store.night(dt).ok_or_else(|| PipelineError::not_published(store, dt))
+    store.night(dt).ok_or_else(|| not_published(store, dt))
 }
 
 pub(crate) async fn open_store(storage: &Storage, url: &str) -> Result<Store> {
     let folder = storage.folder(url)?;
     match Store::open_existing(&folder).await? {
         Some(store) => Ok(store),
-        None => Err(missing_store(&folder).await.into()),
+        None => Err(missing_store(&folder).await),
     }
 }

@@ -1,13 +1,13 @@
 //! Reference stores: a night is joined with them too, and nothing is ever written there.
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::Origin;
+use nearprint_pipeline::ReferenceNames;
 use nearprint_profile::Configuration;
-use nearprint_storage::{Folder, Storage, StorageError, redact};
+use nearprint_storage::{Folder, Storage, redact};
 use nearprint_store::{JoinedNights, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use nearprint_pipeline::{PipelineError, ReferenceNames, Result};
 
 /// A reference store in the state in which a night was joined with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,8 @@ impl References {
     /// Opens reference stores for a night of a configuration, whose own store has the `identity`.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] if a store is missing or has no commit; a store has another configuration, is the
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if a store is missing or has no commit; a
+    /// store has another configuration, is the
     /// own store, or cannot be read.
     pub(crate) async fn open(
         storage: &Storage,
@@ -51,10 +52,12 @@ impl References {
         let mut references = Vec::new();
         for (position, name) in names.iter().enumerate() {
             let folder = storage.input(name)?;
-            let missing = || StorageError::InputMissing {
-                what: "reference store",
-                url: folder.url().to_owned(),
-                remedy: "check the path, and that its disk is mounted; a reference needs at least one night",
+            let missing = || {
+                Fault::input_missing(
+                    "reference store",
+                    folder.url().to_owned(),
+                    "check the path, and that its disk is mounted; a reference needs at least one night",
+                )
             };
             let store = Store::open_existing(&folder).await?.ok_or_else(missing)?;
             store.refuse_as_reference(&configuration.digest(), |other| configuration.differences(other))?;
@@ -148,15 +151,15 @@ pub(crate) fn refuse_written(storage: &Storage, names: &[String], written: &Writ
 fn origin_of(position: usize) -> Result<Origin> {
     let too_many = || {
         let reason = format!("there are more than {}: merge some of the stores", Origin::MAX_REFERENCES);
-        PipelineError::Config { key: "references".to_owned(), reason }
+        Fault::config("references".to_owned(), reason)
     };
     Origin::reference(position).ok_or_else(too_many)
 }
 
-fn own_store(name: &str) -> PipelineError {
+fn own_store(name: &str) -> Fault {
     refused(name, "is the night's own store, or a copy of it: its earlier nights are joined anyway, so leave it out")
 }
 
-fn refused(name: &str, why: &str) -> PipelineError {
-    PipelineError::Config { key: "references".to_owned(), reason: format!("'{}' {why}", redact(name)) }
+fn refused(name: &str, why: &str) -> Fault {
+    Fault::config("references".to_owned(), format!("'{}' {why}", redact(name)))
 }

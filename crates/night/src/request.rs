@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use nearprint_documents::{DocumentColumns, DocumentPlace, InputPolicy, night_pattern};
+use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::LossLimit;
 use nearprint_parquet::PUBLISHED;
+use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode};
 use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
 use nearprint_store::Writers;
@@ -15,7 +17,6 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use super::breakers::Breakers;
 use super::manifest::InputRecord;
 use super::references::{References, Written, refuse_written};
-use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, PipelineError, Result};
 
 /// A glob that matches any date.
 pub(crate) const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
@@ -146,9 +147,10 @@ impl RunRequest {
     /// Returns the largest lost share with which a document is dropped.
     ///
     /// # Errors
-    /// [`PipelineError::Config`] if it is not a number from 0 to 1, or below 1 where the lost share is not known.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if it is not a number from 0 to 1, or below 1 where
+    /// the lost share is not known.
     pub(crate) fn loss_limit(&self) -> Result<LossLimit> {
-        let refused = |reason: String| Err(PipelineError::Config { key: "max_lost_share".to_owned(), reason });
+        let refused = |reason: String| Err(Fault::config("max_lost_share".to_owned(), reason));
         let compares = self.profile.join.max_sketch_distance.is_some();
         let known = compares && self.clusters == ClusterRule::Star;
         match self.max_lost_share {
@@ -226,19 +228,19 @@ impl RunRequest {
     }
 
     /// Returns what [`check`](Self::check) refuses, all of it.
-    pub(crate) fn faults(&self, storage: &Storage, spill: &Path) -> Vec<PipelineError> {
+    pub(crate) fn faults(&self, storage: &Storage, spill: &Path) -> Vec<Fault> {
         let of_values = [
             check_date(&self.dt),
-            self.profile.validate().map_err(PipelineError::from),
+            self.profile.validate().map_err(Fault::from),
             self.breakers.validate(),
             self.loss_limit().map(drop),
-            self.documents.check(storage).map_err(PipelineError::from),
+            self.documents.check(storage),
         ];
         let documents = self.night_documents();
         let documents = documents.patterns().into_iter().map(|url| ("documents", url));
         let references = self.references.iter().map(|url| ("references", url.as_str()));
         let places = documents.chain([("store", self.store.as_str()), ("output", &self.output)]).chain(references);
-        let outside = places.map(|(key, url)| Ok(storage.refuse_outside(key, url)?));
+        let outside = places.map(|(key, url)| storage.refuse_outside(key, url));
         let all = of_values.into_iter().chain(outside).chain([self.refuse_overlaps(storage, spill)]);
         all.filter_map(Result::err).collect()
     }
@@ -306,7 +308,7 @@ impl RunRequest {
 /// # Errors
 /// `documents` is malformed, or its URL is not supported.
 pub fn is_among_documents(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
-    Ok(storage.covers(&documents.replace("{dt}", ANY_DATE), place)?)
+    storage.covers(&documents.replace("{dt}", ANY_DATE), place)
 }
 
 /// Refuses a text that is not an existing date in the form `YYYY-MM-DD`.
@@ -317,25 +319,25 @@ pub(crate) fn check_date(dt: &str) -> Result<()> {
     let is_shaped = dt.len() == 10
         && dt.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
     let why = if is_shaped { ": there is no such day" } else { "" };
-    Err(PipelineError::Usage { reason: format!("`dt` '{}' is not a date like 2026-11-20{why}", dt.escape_debug()) })
+    Err(Fault::usage(words![key("dt"), format!(" '{}' is not a date like 2026-11-20{why}", dt.escape_debug())]))
 }
 
 /// Returns whether some night's documents could lie at a place or below it. A root without `{dt}` belongs to the crawl
 /// as a whole.
 fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
     if !documents.contains("{dt}") {
-        return Ok(storage.reaches(documents, place)?);
+        return storage.reaches(documents, place);
     }
     let nights = documents.replace("{dt}", ANY_DATE);
     let nights = nights.trim_end_matches('/');
     Ok(storage.reaches(nights, place)? || storage.reaches(&format!("{nights}/**"), place)?)
 }
 
-fn overlap(key: &str, url: &str, other: &str, other_url: &str, why: &str) -> PipelineError {
+fn overlap(key: &str, url: &str, other: &str, other_url: &str, why: &str) -> Fault {
     let reason = format!(
         "'{}' holds or lies in {other} = '{}': {why}; name a folder outside of it",
         redact(url),
         redact(other_url)
     );
-    PipelineError::Config { key: key.to_owned(), reason }
+    Fault::config(key.to_owned(), reason)
 }

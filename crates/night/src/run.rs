@@ -5,7 +5,13 @@ use std::sync::Arc;
 
 use nearprint_delta::TableLog;
 use nearprint_documents::Documents;
+use nearprint_fault::{Fault, Result, key, words};
 use nearprint_parquet::StagedFile;
+use nearprint_pipeline::{
+    CommandContext, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates, PairCounts,
+    PairsMode, RemainingTime, Resources, SpillStats, existing_of_all, fingerprint_documents, recrawls,
+    refuse_beyond_driver, write_quarantine, write_run, write_skipped,
+};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
@@ -21,11 +27,6 @@ use super::published::already_published;
 use super::request::RunRequest;
 use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::{have_night, roll_forward};
-use nearprint_pipeline::{
-    CommandContext, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates, PairCounts,
-    PairsMode, PipelineError, RemainingTime, Resources, Result, SpillStats, existing_of_all, fingerprint_documents,
-    recrawls, refuse_beyond_driver, write_quarantine, write_run, write_skipped,
-};
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
@@ -75,7 +76,8 @@ pub async fn run(
 /// Runs a night whose tasks an engine runs. The query batch, the forest and the decisions stay here.
 ///
 /// # Errors
-/// Any error of [`run`] occurs, or a task of the engine fails. [`PipelineError::Resources`] if the night has more documents
+/// Any error of [`run`] occurs, or a task of the engine fails. [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo)
+/// if the night has more documents
 /// than the memory limit holds, before any work if their number is known.
 pub async fn run_on_engine(
     storage: &Storage,
@@ -100,7 +102,7 @@ async fn run_with(work: CommandContext<'_>, request: &RunRequest) -> Result<RunS
         }
         tracing::warn!("another run committed meanwhile: joining again");
     }
-    Err(PipelineError::TryAgain { reason: format!("other runs committed {MAX_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("other runs committed {MAX_ATTEMPTS} times meanwhile")))
 }
 
 /// Makes the night from the state that the store has now. `written` is the generation that an earlier attempt of this run
@@ -140,8 +142,8 @@ async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) 
     Ok(Attempt::Done(Box::new(RunSummary { newest_input: plan.newest_input, ..summary })))
 }
 
-fn internal(reason: &str) -> PipelineError {
-    PipelineError::Internal { stage: "run", reason: reason.to_owned() }
+fn internal(reason: &str) -> Fault {
+    Fault::internal("run", reason.to_owned())
 }
 
 /// What comes next for a night, by what is published.
@@ -197,12 +199,15 @@ pub(crate) fn refuse_before_work(request: &RunRequest, plan: &Plan, resources: &
     Ok(())
 }
 
-pub(crate) fn unknown_night(plan: &Plan) -> PipelineError {
-    let reason = format!(
-        "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with `replace`",
-        plan.store.folder().url()
-    );
-    PipelineError::OutputExists { url: plan.output.url().to_owned(), reason }
+pub(crate) fn unknown_night(plan: &Plan) -> Fault {
+    let reason = words![
+        format!(
+            "a night is published here that {} does not know: check the place of the store, name another output, or publish anew with ",
+            plan.store.folder().url()
+        ),
+        key("replace")
+    ];
+    Fault::output_exists(plan.output.url().to_owned(), reason)
 }
 
 async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan) -> Result<Attempt> {
@@ -330,6 +335,6 @@ async fn write_pairs(
             (files, counts, spill.plus(more), found)
         }
     };
-    let nothing = || PipelineError::Internal { stage: "forest", reason: "nothing to decide by".to_owned() };
+    let nothing = || Fault::internal("forest", "nothing to decide by".to_owned());
     Ok((files, pairs, spill, found.ok_or_else(nothing)?))
 }

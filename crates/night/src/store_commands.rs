@@ -1,5 +1,7 @@
 //! Commands on a store: they describe it, check it, and take data out of it.
 
+use nearprint_fault::Result;
+use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 use nearprint_store::maintain::{
     CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
@@ -11,12 +13,11 @@ use serde::Serialize;
 use crate::published::{commit_and_stale, open_store};
 use crate::request::check_date;
 use crate::tables::roll_all_forward;
-use nearprint_pipeline::{Resources, Result};
 
 /// Describes the store at a place by its newest commit.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if there is no store.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is no store.
 pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
     open_store(storage, url).await.map(|store| store.info())
 }
@@ -26,7 +27,7 @@ pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
 /// # Errors
 /// The store is missing or cannot be read. Damage is in the report.
 pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> Result<StoreReport> {
-    Ok(maintain::check(&open_store(storage, url).await?, progress).await?)
+    maintain::check(&open_store(storage, url).await?, progress).await
 }
 
 /// Deletes the files that no commit of a store names.
@@ -35,7 +36,7 @@ pub async fn store_check(storage: &Storage, url: &str, progress: &Progress) -> R
 /// The store cannot be read, or a file cannot be deleted. Nothing is deleted if there is any doubt about the files that
 /// are needed.
 pub async fn store_gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
-    Ok(maintain::gc(storage, request).await?)
+    maintain::gc(storage, request).await
 }
 
 /// Merges the fingerprints of a store's runs into one segment, which later joins read instead of the runs.
@@ -49,7 +50,7 @@ pub async fn store_compact(
     progress: &Progress,
 ) -> Result<CompactSummary> {
     let store = open_store(storage, &request.store).await?;
-    Ok(maintain::compact(&store, request, resources.n_threads(), &resources.temp_parent(), progress).await?)
+    maintain::compact(&store, request, resources.n_threads(), &resources.temp_parent(), progress).await
 }
 
 /// Writes sorted copies of the fingerprints of a store's runs, by which single queries find near ones at once.
@@ -63,7 +64,7 @@ pub async fn store_index(
     progress: &Progress,
 ) -> Result<IndexSummary> {
     let store = open_store(storage, &request.store).await?;
-    Ok(maintain::index(&store, request, resources.n_threads(), &resources.temp_parent(), progress).await?)
+    maintain::index(&store, request, resources.n_threads(), &resources.temp_parent(), progress).await
 }
 
 /// Takes a night out of a store. Its results stay until `store gc`, but nothing names them any more.
@@ -96,7 +97,7 @@ pub async fn store_index(
 /// ```
 ///
 /// # Errors
-/// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if the store has no such night.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the store has no such night.
 pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> Result<DropNightSummary> {
     check_date(&request.dt)?;
     let store = open_store(storage, &request.store).await?;
@@ -112,7 +113,7 @@ pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> 
 /// become stale. Their results stay until `store gc`, but nothing names them any more.
 ///
 /// # Errors
-/// [`StorageError::Usage`](nearprint_storage::StorageError::Usage) if the date is later than the newest night; an error if
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the date is later than the newest night; an error if
 /// the date does not exist, or if the store or an output cannot be read or written.
 pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeRequest) -> Result<ForgetBeforeSummary> {
     check_date(&request.before)?;

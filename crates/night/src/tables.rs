@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use nearprint_delta::{TableChange, TableFile, TableLog};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::PUBLISHED;
 use nearprint_storage::{Folder, Storage};
-use nearprint_store::{Night, Store, StoreError};
+use nearprint_store::{Night, Store, damaged};
 
 use super::manifest::Manifest;
-use nearprint_pipeline::{PipelineError, Result};
 
 /// The number of times that the next versions of the tables are tried while other writers are faster.
 const MAX_ATTEMPTS: usize = 20;
@@ -46,7 +46,7 @@ pub(crate) async fn roll_forward(
         }
     }
     let reason = format!("{}: others wrote {MAX_ATTEMPTS} versions of a table meanwhile", output.url());
-    Err(PipelineError::TryAgain { reason })
+    Err(Fault::try_again(reason))
 }
 
 /// Writes the checkpoints that are due. A failure is only a warning, because nothing depends on them: the next run tries
@@ -99,7 +99,7 @@ async fn write_missing(
 /// Reads the logs of all tables of an output, in the order in which they come to name a night.
 pub(crate) async fn read_tables(output: &Folder) -> Result<Vec<TableLog>> {
     let read = PUBLISHED.iter().map(|dataset| TableLog::open(output, dataset));
-    Ok(futures::future::try_join_all(read).await?)
+    futures::future::try_join_all(read).await
 }
 
 /// Returns whether a table of these has files of a night.
@@ -173,7 +173,7 @@ async fn added(output: &Folder, log: &TableLog, night: &Night) -> Result<Vec<Tab
         let file = TableFile::of(log.table(), &path, &night.dt, log.dataset()).await?;
         if (file.bytes, file.rows()) != (recorded.bytes, Some(recorded.rows)) {
             let url = log.table().join(&path).url().to_owned();
-            return Err(StoreError::damaged(url, "its size or its rows are not those of its manifest").into());
+            return Err(damaged(url, "its size or its rows are not those of its manifest"));
         }
         files.push(file);
     }

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{DocumentColumns, InputPolicy};
+use nearprint_fault::ErrorKind;
 use nearprint_night::{Breakers, RunRequest, run, run_on_engine, store_compact};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
-use nearprint_storage::{ErrorKind, Progress, Storage};
+use nearprint_storage::{Progress, Storage};
 use nearprint_store::maintain::CompactRequest;
 use nearprint_tasks::{
     Engine, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
@@ -238,7 +239,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
 }
 
 /// Runs a night elsewhere with so much memory for the driver and for each worker. Returns its error, and how many tasks ran.
-fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_pipeline::PipelineError, usize) {
+fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_fault::Fault, usize) {
     let folder = tempfile::tempdir().unwrap();
     let processes = Processes::new(folder.path().join("tasks"), worker_bytes);
     let engine: Arc<dyn Engine> = Arc::<Processes>::clone(&processes);

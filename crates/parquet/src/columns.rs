@@ -5,8 +5,10 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::bad_file;
 
-use crate::error::{DatasetError, Result};
+use crate::error::{column_type, missing_column, of_arrow};
 
 /// Rows of a batch that a dataset or a task produces.
 pub const BATCH_ROWS: usize = 8192;
@@ -27,7 +29,8 @@ impl<'a> Columns<'a> {
     /// Returns a column of numbers.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn primitive<T: ArrowPrimitiveType>(&self, name: &str) -> Result<&'a PrimitiveArray<T>> {
         let array = self.get(name)?;
         array.as_primitive_opt::<T>().ok_or_else(|| self.wrong_type(name, array))
@@ -36,7 +39,8 @@ impl<'a> Columns<'a> {
     /// Returns a column of strings.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn strings(&self, name: &str) -> Result<&'a StringArray> {
         let array = self.get(name)?;
         array.as_string_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
@@ -45,7 +49,9 @@ impl<'a> Columns<'a> {
     /// Returns document ids as text. Integers are written in decimal.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`], [`DatasetError::ColumnType`], or [`DatasetError::BadFile`] if an id is longer
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData),
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData), or
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if an id is longer
     /// than [`MAX_VALUE_BYTES`].
     pub fn ids(&self, name: &str) -> Result<StringArray> {
         let array = self.get(name)?;
@@ -54,7 +60,7 @@ impl<'a> Columns<'a> {
             self.refuse_long(name, ids)?;
             return Ok(ids.clone());
         }
-        let text = cast(array, &DataType::Utf8).map_err(|e| DatasetError::of_arrow(self.file, e))?;
+        let text = cast(array, &DataType::Utf8).map_err(|e| of_arrow(self.file, e))?;
         Ok(text.as_string::<i32>().clone())
     }
 
@@ -64,14 +70,15 @@ impl<'a> Columns<'a> {
         let longest = ids.offsets().lengths().max().filter(|&bytes| bytes > MAX_VALUE_BYTES);
         longest.map_or(Ok(()), |bytes| {
             let reason = format!("column '{name}' has an id of {bytes} bytes, more than {MAX_VALUE_BYTES}");
-            Err(DatasetError::bad_file(self.file, reason))
+            Err(bad_file(self.file, reason))
         })
     }
 
     /// Returns a column of booleans.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn booleans(&self, name: &str) -> Result<&'a BooleanArray> {
         let array = self.get(name)?;
         array.as_boolean_opt().ok_or_else(|| self.wrong_type(name, array))
@@ -80,7 +87,8 @@ impl<'a> Columns<'a> {
     /// Returns a column of byte strings.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`] or [`DatasetError::ColumnType`].
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn binaries(&self, name: &str) -> Result<&'a BinaryArray> {
         let array = self.get(name)?;
         array.as_binary_opt::<i32>().ok_or_else(|| self.wrong_type(name, array))
@@ -89,7 +97,7 @@ impl<'a> Columns<'a> {
     /// Returns a column whose values have `N` bytes each, or `None` if the batch has no such column.
     ///
     /// # Errors
-    /// [`DatasetError::ColumnType`] if the values are of another type or length.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the values are of another type or length.
     pub fn bytes<const N: usize>(&self, name: &str) -> Result<Option<&'a FixedSizeBinaryArray>> {
         let Some(array) = self.batch.column_by_name(name) else {
             return Ok(None);
@@ -101,24 +109,26 @@ impl<'a> Columns<'a> {
     /// Returns a column of any type.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`].
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn get(&self, name: &str) -> Result<&'a ArrayRef> {
-        self.batch.column_by_name(name).ok_or_else(|| DatasetError::MissingColumn {
-            line: None,
-            file: self.file.to_owned(),
-            column: name.into(),
-            present: self.batch.schema().fields().iter().map(|f| f.name().clone()).collect(),
-            remedy: "restore the file".into(),
+        self.batch.column_by_name(name).ok_or_else(|| {
+            missing_column(
+                self.file,
+                name,
+                None,
+                self.batch.schema().fields().iter().map(|f| f.name().clone()).collect(),
+                "restore the file",
+            )
         })
     }
 
-    fn wrong_type(&self, name: &str, array: &ArrayRef) -> DatasetError {
-        DatasetError::ColumnType {
-            file: self.file.to_owned(),
-            column: name.to_owned(),
-            got: array.data_type().to_string(),
-            expected: "of the type that docs/store-format.md gives",
-        }
+    fn wrong_type(&self, name: &str, array: &ArrayRef) -> Fault {
+        column_type(
+            self.file.to_owned(),
+            name.to_owned(),
+            array.data_type().to_string(),
+            "of the type that docs/store-format.md gives",
+        )
     }
 }
 

@@ -35,6 +35,7 @@ use arrow::array::{Array, UInt64Array};
 use arrow::datatypes::UInt64Type;
 use bytes::{Buf, Bytes};
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result, Words, key, words};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -44,7 +45,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::columns::{BATCH_ROWS, Columns};
 use crate::delta::decode_deltas;
-use crate::error::{DatasetError, Result};
+use crate::error::of_parquet;
 use crate::kernel::DeltaKernel;
 use crate::parquet_file::{ParquetFile, Read, count};
 use crate::schema::FINGERPRINT;
@@ -68,8 +69,10 @@ pub enum FetchedColumn {
 /// Reads the column of a row group. Its fingerprints may have up to `bits` bits.
 ///
 /// # Errors
-/// [`DatasetError::BadFile`] if the chunk is damaged or claims too much memory; [`DatasetError::MissingColumn`] or
-/// [`DatasetError::ColumnType`] if there is no such column; [`DatasetError::BadRow`] if a fingerprint is NULL or has
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the chunk is damaged or claims too much memory;
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if there is no such column;
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a fingerprint is NULL or has
 /// more bits; an error if the bytes cannot be read.
 ///
 /// # Panics
@@ -79,7 +82,7 @@ pub async fn fetch(file: &ParquetFile, row_group: usize, bits: u32) -> Result<Fe
         return by_arrow(file, row_group, bits).await;
     };
     let range = file.chunk_range(row_group, leaf)?;
-    let bytes = file.read_range(range.clone()).await.map_err(|e| DatasetError::of_parquet(&file.file.url, e))?;
+    let bytes = file.read_range(range.clone()).await.map_err(|e| of_parquet(&file.file.url, e))?;
     // This check ensures that memory is not reserved for more values than the pages have.
     file.guard(&[row_group], &[leaf], BATCH_ROWS)?.check(range.start, &bytes)?;
     let chunk = Box::new(file.footer().row_group(row_group).column(leaf).clone());
@@ -151,7 +154,8 @@ impl FetchedColumn {
     /// Writes the values to `values` in row order. The slice must have [`n_rows`](Self::n_rows) elements.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`], naming `url`, if the pages do not hold what the footer says.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData), naming `url`, if the pages do not hold what the
+    /// footer says.
     ///
     /// # Panics
     /// May panic if the slice has another length.
@@ -160,7 +164,7 @@ impl FetchedColumn {
         match self {
             Self::Values(known) => values.copy_from_slice(known),
             Self::Chunk { chunk, bytes, .. } => {
-                decode_chunk(chunk, bytes, values, kernel).map_err(|e| DatasetError::of_parquet(url, e))?;
+                decode_chunk(chunk, bytes, values, kernel).map_err(|e| of_parquet(url, e))?;
             }
         }
         Ok(())
@@ -240,7 +244,7 @@ fn damaged(reason: &str) -> ParquetError {
 /// Refuses NULL, and fingerprints of more than `bits` bits. `first_row` is the number of the first row, counted from 1.
 ///
 /// # Errors
-/// [`DatasetError::BadRow`] for the first such row.
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) for the first such row.
 ///
 /// # Panics
 /// May panic if `bits` is more than 64.
@@ -249,10 +253,10 @@ pub fn check_fingerprints(url: &str, first_row: u64, bits: u32, fingerprints: &U
     let bad = (0..fingerprints.len()).find(|&i| fingerprints.is_null(i) || fingerprints.value(i) > max);
     bad.map_or(Ok(()), |i| {
         let reason = if fingerprints.is_null(i) {
-            "fingerprint is NULL: leave such documents out".to_owned()
+            Words::from("fingerprint is NULL: leave such documents out")
         } else {
-            format!("fingerprint {} has more than {bits} bits: set `bits` 64", fingerprints.value(i))
+            words![format!("fingerprint {} has more than {bits} bits: set ", fingerprints.value(i)), key("bits"), " 64"]
         };
-        Err(DatasetError::BadRow { file: url.to_owned(), row: first_row + i as u64, reason })
+        Err(Fault::bad_data(url.to_owned(), reason).row(first_row + i as u64))
     })
 }

@@ -28,7 +28,7 @@ pub mod fuzzing {
 }
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
-pub use error::{DatasetError, Result};
+pub use error::{BadColumn, column_type, missing_column, of_arrow, of_parquet};
 pub use kernel::DeltaKernel;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
 pub use parquet_file::{ParquetFile, Read, caught, count, joined_row_groups, panicked, selection};

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, Bytes};
-use nearprint_storage::locked;
+use nearprint_fault::Fault;
+use nearprint_storage::{bad_file, locked};
 use parquet::arrow::arrow_reader::RowGroups;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
@@ -21,7 +22,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::error::DatasetError;
+use crate::error::of_parquet;
 use crate::guard::page_claims::{LEAST_PAGE_BYTES, check_listed, check_sizes, check_unpacked};
 use crate::guard::thrift::{Malformed, PageSizes, page_sizes};
 use crate::parquet_file::{ParquetFile, count};
@@ -78,7 +79,7 @@ pub struct GroupState {
     /// If this is not 0, the batch did not fit, and this many rows may.
     pub fewer_rows: AtomicUsize,
     /// The first error. It is kept here because the readers in between would make it unrecognisable.
-    failure: Mutex<Option<DatasetError>>,
+    failure: Mutex<Option<Fault>>,
     large: Mutex<Option<OwnedSemaphorePermit>>,
     /// Set if a page without a checksum was read.
     pub unchecked: AtomicBool,
@@ -108,11 +109,11 @@ impl GroupState {
     }
 
     /// Takes the first error, if there was one.
-    pub fn take_failure(&self) -> Option<DatasetError> {
+    pub fn take_failure(&self) -> Option<Fault> {
         locked(&self.failure).take()
     }
 
-    fn fail(&self, error: DatasetError) -> ParquetError {
+    fn fail(&self, error: Fault) -> ParquetError {
         let said = error.to_string();
         locked(&self.failure).get_or_insert(error);
         ParquetError::General(said)
@@ -259,7 +260,7 @@ impl ColumnBytes {
 
     fn fetch(&self, start: u64, end: u64) -> ParquetResult<Bytes> {
         let fetched = self.state.handle.block_on(self.parquet.read_range(start..end));
-        fetched.map_err(|e| self.state.fail(DatasetError::of_parquet(&self.parquet.file.url, e)))
+        fetched.map_err(|e| self.state.fail(of_parquet(&self.parquet.file.url, e)))
     }
 
     fn header(&self, start: u64) -> ParquetResult<Bytes> {
@@ -296,7 +297,7 @@ impl ColumnBytes {
 
     fn refused(&self, reason: String) -> ParquetError {
         let reason = format!("row group {}: {reason}", self.row_group);
-        self.state.fail(DatasetError::bad_file(&self.parquet.file.url, reason))
+        self.state.fail(bad_file(&self.parquet.file.url, reason))
     }
 
     /// Compares bytes with their checksum, if there is one. If they differ, the bytes are fetched again, in case they

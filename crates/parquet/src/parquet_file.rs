@@ -12,6 +12,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result, Words};
+use nearprint_storage::{InputFile, Unreadable, bad_file};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecordBatchStreamBuilder};
@@ -22,12 +24,11 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::statistics::Statistics;
 
 use crate::columns::BATCH_ROWS;
-use crate::error::{DatasetError, Result};
+use crate::error::{missing_column, of_parquet};
 use crate::guard::page_claims::{MAX_RATIO, RATIO_FREE_BYTES};
 use crate::guard::page_guard::{GuardedChunk, PageGuard};
 use crate::guard::thrift::check_footer;
 use crate::page_index::{IndexPlaces, are_sound_column_indexes, pages_follow_each_other, within};
-use nearprint_storage::InputFile;
 
 /// A Parquet file whose footer was read.
 ///
@@ -79,7 +80,8 @@ impl ParquetFile {
     /// for the row groups that it looks at.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if this is not a readable Parquet file, or if a row group claims more rows than the
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if this is not a readable Parquet file, or if a row
+    /// group claims more rows than the
     /// file can have; an error if the bytes cannot be read.
     pub async fn open(file: InputFile) -> Result<Self> {
         let parquet = Self::open_with(file, PageIndexPolicy::Optional).await?;
@@ -91,7 +93,7 @@ impl ParquetFile {
             Some(group) => {
                 let (rows, bytes) = (parquet.row_group_rows(group), parquet.file.size);
                 let reason = format!("row group {group} claims {rows} rows, the file has {bytes} bytes");
-                Err(DatasetError::bad_file(&parquet.file.url, reason))
+                Err(bad_file(&parquet.file.url, reason))
             }
         }
     }
@@ -99,7 +101,8 @@ impl ParquetFile {
     /// Reads only the footer. One request suffices if the footer is small.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if this is not a readable Parquet file; an error if the bytes cannot be read.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if this is not a readable Parquet file; an error if
+    /// the bytes cannot be read.
     pub async fn open_without_page_index(file: InputFile) -> Result<Self> {
         Self::open_with(file, PageIndexPolicy::Skip).await
     }
@@ -110,7 +113,7 @@ impl ParquetFile {
         let metadata = AssertUnwindSafe(loading).catch_unwind().await;
         let metadata = metadata.map_err(|panic| panicked(&file.url, &*panic))?;
         let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
-        check_rows(metadata.metadata()).map_err(|reason| DatasetError::bad_file(&file.url, reason))?;
+        check_rows(metadata.metadata()).map_err(|reason| bad_file(&file.url, reason))?;
         Ok(Self { file, metadata })
     }
 
@@ -187,7 +190,8 @@ impl ParquetFile {
     /// Returns the range of the file in which a column of a row group lies.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if the range is not inside the file, or if the column does not have one value for each
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the range is not inside the file, or if the
+    /// column does not have one value for each
     /// row of the row group.
     ///
     /// # Panics
@@ -196,7 +200,7 @@ impl ParquetFile {
         let chunk = self.footer().row_group(row_group).column(leaf);
         let refused = |reason: &str| {
             let reason = format!("row group {row_group}, column '{}': {reason}", chunk.column_path().string());
-            DatasetError::bad_file(&self.file.url, reason)
+            bad_file(&self.file.url, reason)
         };
         let flat = chunk.column_descr().max_rep_level() == 0;
         if flat && u64::try_from(chunk.num_values()).ok() != Some(self.row_group_rows(row_group)) {
@@ -231,13 +235,14 @@ impl ParquetFile {
         }
         let bare = ParquetMetaData::new(footer.file_metadata().clone(), footer.row_groups().to_vec());
         let bare = ArrowReaderMetadata::try_new(Arc::new(bare), reader_options());
-        bare.map_err(|e| DatasetError::of_parquet(&self.file.url, e))
+        bare.map_err(|e| of_parquet(&self.file.url, e))
     }
 
     /// Creates a guard for some columns of some row groups. Batches that are read must have at most `batch_rows` rows.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if a chunk is not inside the file, overlaps another, or does not have one value for
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a chunk is not inside the file, overlaps another,
+    /// or does not have one value for
     /// each row.
     ///
     /// # Panics
@@ -280,15 +285,17 @@ impl ParquetFile {
     /// Returns the type of a column.
     ///
     /// # Errors
-    /// [`DatasetError::MissingColumn`], with `remedy` in its message.
-    pub fn data_type(&self, column: &str, remedy: &'static str) -> Result<&DataType> {
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData), with `remedy` in its message.
+    pub fn data_type(&self, column: &str, remedy: impl Into<Words>) -> Result<&DataType> {
         let schema = self.schema();
-        schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| DatasetError::MissingColumn {
-            line: None,
-            file: self.file.url.clone(),
-            column: column.into(),
-            present: schema.fields().iter().map(|f| f.name().clone()).collect(),
-            remedy: remedy.into(),
+        schema.field_with_name(column).map(|f| f.data_type()).map_err(|_| {
+            missing_column(
+                &self.file.url,
+                column,
+                None,
+                schema.fields().iter().map(|f| f.name().clone()).collect(),
+                remedy,
+            )
         })
     }
 
@@ -302,7 +309,8 @@ impl ParquetFile {
     /// as many rows as were asked for.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if a chunk is refused by the [guard](Self::guard), or if the reader cannot be built.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a chunk is refused by the [guard](Self::guard),
+    /// or if the reader cannot be built.
     ///
     /// # Panics
     /// Panics if the file has no such row group.
@@ -331,9 +339,9 @@ impl ParquetFile {
             builder = builder.with_row_selection(rows);
         }
         let url = self.file.url.clone();
-        let stream = caught(&url, || builder.build().map_err(|e| DatasetError::of_parquet(&url, e)))?;
+        let stream = caught(&url, || builder.build().map_err(|e| of_parquet(&url, e)))?;
         let batches = AssertUnwindSafe(stream).catch_unwind().map(move |batch| match batch {
-            Ok(batch) => batch.map_err(|e| DatasetError::of_parquet(&url, e)),
+            Ok(batch) => batch.map_err(|e| of_parquet(&url, e)),
             Err(panic) => Err(panicked(&url, &*panic)),
         });
         Ok(counted(batches.boxed(), self.file.url.clone(), n_rows))
@@ -371,7 +379,7 @@ fn counted(
             if before == n_rows {
                 return Ok(None);
             }
-            return Err(DatasetError::bad_file(url, format!("gave {before} of {n_rows} rows")));
+            return Err(bad_file(url, format!("gave {before} of {n_rows} rows")));
         };
         let rows = before + batch.num_rows() as u64;
         Ok(Some((batch, (batches, url, rows))))
@@ -382,14 +390,14 @@ fn counted(
 /// Calls the Parquet reader. If the reader panics, that becomes an error of the file.
 ///
 /// # Errors
-/// The error of `read`, or [`DatasetError::BadFile`] if it panicked.
+/// The error of `read`, or [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if it panicked.
 pub fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(url, &*panic)))
 }
 
 /// Returns the error of a file on which the Parquet reader panicked.
-pub fn panicked(url: &str, panic: &(dyn Any + Send)) -> DatasetError {
-    DatasetError::bad_file(url, format!("the Parquet reader failed on it ({})", nearprint_storage::panic_text(panic)))
+pub fn panicked(url: &str, panic: &(dyn Any + Send)) -> Fault {
+    bad_file(url, format!("the Parquet reader failed on it ({})", nearprint_storage::panic_text(panic)))
 }
 
 /// A number of rows that no real file reaches.
@@ -450,13 +458,13 @@ pub const fn count(rows: u64) -> usize {
     rows as usize
 }
 
-fn not_parquet(file: &InputFile, error: ParquetError) -> DatasetError {
-    match DatasetError::of_parquet(&file.url, error) {
-        DatasetError::BadFile { file, reason } => {
-            DatasetError::BadFile { file, reason: format!("not a readable Parquet file ({reason})") }
-        }
-        other => other,
+fn not_parquet(file: &InputFile, error: ParquetError) -> Fault {
+    let fault = of_parquet(&file.url, error);
+    if fault.matter() != Some(&Unreadable::Damaged) {
+        return fault;
     }
+    let reason = format!("not a readable Parquet file ({})", fault.reason_in_file());
+    fault.reason(reason)
 }
 
 #[derive(Debug, Clone)]
@@ -483,7 +491,7 @@ impl ObjectReader {
     }
 }
 
-fn external(error: impl Into<DatasetError>) -> ParquetError {
+fn external(error: impl Into<Fault>) -> ParquetError {
     ParquetError::External(Box::new(error.into()))
 }
 

@@ -3,23 +3,26 @@
 
 use std::collections::BTreeSet;
 
+use nearprint_fault::{Fault, Result, key, words};
+use nearprint_storage::{Folder, IfExists, NewFiles, Progress};
+
 use crate::writer::{FileRecord, StagedFile, is_part_name};
-use nearprint_storage::{Folder, IfExists, NewFiles, Progress, Result, StorageError};
 
 const SUCCESS: &str = "_SUCCESS";
 
 /// Refuses an output folder that has files, unless `if_exists` allows to replace them, and one to which files cannot be written.
 ///
 /// # Errors
-/// [`StorageError::OutputExists`] if the folder has files or cannot be a folder; otherwise an error of the disk or the
+/// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the folder has files or cannot be a folder;
+/// otherwise an error of the disk or the
 /// object store.
 pub async fn refuse_existing(output: &Folder, if_exists: IfExists) -> Result<()> {
     let names = output.names().await?;
     if if_exists == IfExists::Replace || names.is_empty() {
         return output.probe().await;
     }
-    let reason = "the output exists: name an empty folder, or replace it with `replace`".to_owned();
-    Err(StorageError::OutputExists { url: output.url().to_owned(), reason })
+    let reason = words!["the output exists: name an empty folder, or replace it with ", key("replace")];
+    Err(Fault::output_exists(output.url().to_owned(), reason))
 }
 
 /// Copies staged files below `output`, then writes `_SUCCESS`. With [`IfExists::Replace`], an existing `_SUCCESS` is deleted first,

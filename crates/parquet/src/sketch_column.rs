@@ -37,11 +37,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::Result;
+use nearprint_storage::bad_file;
 use parquet::file::page_index::offset_index::PageLocation;
 use tokio::sync::OnceCell;
 
 use crate::columns::{BATCH_ROWS, Columns, fixed};
-use crate::error::{DatasetError, Result};
 use crate::guard::thrift::{PageKind, page_locations, page_sizes};
 use crate::page_index::{has_plain_sketches, index_ranges, pages_of_chunk};
 use crate::parquet_file::{ParquetFile, Read, selection};
@@ -119,7 +120,8 @@ pub async fn fetch_known(
 /// Returns the sketches of `rows`, which ascend and count across `row_groups`, in their order. `None` stands for NULL.
 ///
 /// # Errors
-/// [`DatasetError::BadFile`] if a page is damaged, or if the column gives fewer rows; [`DatasetError::ColumnType`] if
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is damaged, or if the column gives fewer rows;
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if
 /// the values have another length; an error if the bytes cannot be read.
 ///
 /// # Panics
@@ -161,7 +163,7 @@ async fn fetch_from(
     if sketches.len() == rows.len() {
         return Ok(sketches);
     }
-    Err(DatasetError::bad_file(&file.file.url, format!("gave {} of {} sketches", sketches.len(), rows.len())))
+    Err(bad_file(&file.file.url, format!("gave {} of {} sketches", sketches.len(), rows.len())))
 }
 
 async fn of_row_group(
@@ -247,7 +249,7 @@ async fn of_pages(
                 let values = within(stretch, page, &bytes).and_then(|page_bytes| values_of(page_bytes, page));
                 let values = values.map_err(|reason| {
                     let reason = format!("the page of sketches at byte {}: {reason}", page.bytes.start);
-                    DatasetError::bad_file(&file.file.url, reason)
+                    bad_file(&file.file.url, reason)
                 })?;
                 // The rows are in the page, whose values were counted.
                 let in_page = |row: &u32| values.get(usize::try_from(u64::from(*row) - page.rows.start).ok()?).copied();
@@ -314,7 +316,7 @@ fn values_of<'b>(bytes: &'b [u8], page: &Page) -> std::result::Result<&'b [Sketc
 }
 
 async fn read(file: &ParquetFile, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-    Ok(file.file.read_ranges(ranges).await?)
+    file.file.read_ranges(ranges).await
 }
 
 async fn by_arrow(

@@ -6,18 +6,18 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::{InputFile, bad_file};
 use parquet::basic::{Compression, Encoding};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
 use crate::delta::decode_deltas;
-use crate::error::{DatasetError, Result};
 use crate::guard::thrift::{PageKind, page_sizes};
 use crate::kernel::DeltaKernel;
 use crate::page_index::pages_of_chunk;
 use crate::parquet_file::{ParquetFile, count};
 use crate::schema::{PERMUTED, PLACE};
-use nearprint_storage::InputFile;
 
 /// The bytes between two pages of a local file that are read along with them, and of an object in a bucket. A longer gap
 /// takes about as long as another read.
@@ -62,7 +62,8 @@ impl SortedCopy {
     /// Takes the places of all pages from the page index of a file. The kernel decodes them.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if the file is not a table of an index, or if its page index is not sound.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file is not a table of an index, or if its
+    /// page index is not sound.
     pub fn of(parquet: &ParquetFile, kernel: DeltaKernel) -> Result<Self> {
         let (mut permuted, mut least, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for group in 0..parquet.n_row_groups() {
@@ -127,7 +128,8 @@ impl SortedCopy {
     /// Returns the fingerprints of some pages, which ascend.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if a page is damaged; an error if the bytes cannot be read.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is damaged; an error if the bytes cannot
+    /// be read.
     ///
     /// # Panics
     /// Panics if there is no such page.
@@ -139,7 +141,8 @@ impl SortedCopy {
     /// Returns the places of some rows, which ascend.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if a page is damaged; an error if the bytes cannot be read.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is damaged; an error if the bytes cannot
+    /// be read.
     ///
     /// # Panics
     /// Panics if there is no such row.
@@ -182,9 +185,7 @@ impl SortedCopy {
             let of_page = bytes[at].get(start..start + page.bytes as usize);
             let decoded =
                 of_page.ok_or_else(|| "it was not read whole".to_owned()).and_then(|b| decode(b, page, self.kernel));
-            decoded.map_err(|reason| {
-                DatasetError::bad_file(&self.file.url, format!("the page at byte {}: {reason}", page.start))
-            })
+            decoded.map_err(|reason| bad_file(&self.file.url, format!("the page at byte {}: {reason}", page.start)))
         });
         values.collect()
     }
@@ -211,8 +212,8 @@ fn decode(bytes: &[u8], page: &Page, kernel: DeltaKernel) -> std::result::Result
     Ok(values)
 }
 
-fn refused(parquet: &ParquetFile, reason: &str) -> DatasetError {
-    DatasetError::bad_file(&parquet.file.url, reason)
+fn refused(parquet: &ParquetFile, reason: &str) -> Fault {
+    bad_file(&parquet.file.url, reason)
 }
 
 /// Returns the pages of a column of a row group. `before` is the number of rows in the row groups before it.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::{Field, SchemaRef};
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::HashingWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
@@ -17,10 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::BATCH_ROWS;
-use crate::error::{DatasetError, Result};
 use crate::page_checksums::copy_with_checksums;
 use crate::schema::{DOC_ID, FINGERPRINT, N_FEATURES, PERMUTED, PLACE, SKETCH, TEXT_HASH};
-use nearprint_storage::HashingWriter;
 
 /// The largest number of rows in a row group. Its fingerprint column then takes at most 8 MiB.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -126,7 +126,8 @@ impl DatasetWriter {
     /// Writes the next rows.
     ///
     /// # Errors
-    /// [`DatasetError::Storage`] if the disk fails; [`DatasetError::Internal`] if the rows do not have the writer's
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the disk fails;
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the rows do not have the writer's
     /// schema.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.coalescer.push_batch(batch).map_err(|e| self.internal(&e))?;
@@ -137,7 +138,8 @@ impl DatasetWriter {
     /// readers find its columns.
     ///
     /// # Errors
-    /// [`DatasetError::Storage`] if the disk fails; [`DatasetError::Internal`] if a file cannot be encoded.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the disk fails;
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if a file cannot be encoded.
     pub fn finish(mut self) -> Result<Vec<StagedFile>> {
         self.coalescer.finish_buffered_batch().map_err(|e| self.internal(&e))?;
         self.write_completed()?;
@@ -173,7 +175,7 @@ impl DatasetWriter {
             create_folder(parent)?;
             let unchecked = path.with_extension("unchecked");
             let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&unchecked);
-            let file = file.map_err(DatasetError::io(unchecked))?;
+            let file = file.map_err(Fault::io(unchecked))?;
             let writer = ArrowWriter::try_new(
                 BufWriter::with_capacity(1 << 20, file),
                 self.schema.clone(),
@@ -181,7 +183,7 @@ impl DatasetWriter {
             );
             self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });
         }
-        self.open.as_mut().ok_or(DatasetError::Internal { stage: "write", reason: "no open file".to_owned() })
+        self.open.as_mut().ok_or(Fault::internal("write", "no open file".to_owned()))
     }
 
     fn file_name(&self) -> String {
@@ -195,27 +197,23 @@ impl DatasetWriter {
         };
         let of_parquet = |e| write_error(&open.path, e);
         let unchecked = open.writer.into_inner().map_err(of_parquet)?;
-        let unchecked = unchecked.into_inner().map_err(|e| DatasetError::io(&open.path)(e.into_error()))?;
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&open.path)
-            .map_err(DatasetError::io(&open.path))?;
+        let unchecked = unchecked.into_inner().map_err(|e| Fault::io(&open.path)(e.into_error()))?;
+        let file =
+            File::options().write(true).create_new(true).mode(0o600).open(&open.path).map_err(Fault::io(&open.path))?;
         let sink = HashingWriter::new(BufWriter::with_capacity(1 << 20, file));
         let sink = copy_with_checksums(&unchecked, sink, self.properties.clone()).map_err(of_parquet)?;
         let (buffered, bytes, sha256) = sink.finish();
-        buffered.into_inner().map_err(|e| DatasetError::io(&open.path)(e.into_error()))?;
+        buffered.into_inner().map_err(|e| Fault::io(&open.path)(e.into_error()))?;
         let unchecked = open.path.with_extension("unchecked");
-        std::fs::remove_file(&unchecked).map_err(DatasetError::io(unchecked))?;
+        std::fs::remove_file(&unchecked).map_err(Fault::io(unchecked))?;
         let record = FileRecord { name: self.file_name(), rows: open.rows, bytes, sha256: sha256.0 };
         debug_assert_eq!(record.sha256.len(), 64, "a SHA-256 has 64 hexadecimal digits");
         self.done.push(StagedFile { record, path: open.path });
         Ok(())
     }
 
-    fn internal(&self, error: &arrow::error::ArrowError) -> DatasetError {
-        DatasetError::Internal { stage: "write", reason: format!("{}: {error}", self.name) }
+    fn internal(&self, error: &arrow::error::ArrowError) -> Fault {
+        Fault::internal("write", format!("{}: {error}", self.name))
     }
 }
 
@@ -232,18 +230,18 @@ pub fn is_part_name(name: &str) -> bool {
 /// An error of the disk.
 pub fn create_folder(path: &Path) -> Result<()> {
     match std::fs::create_dir(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(DatasetError::io(path)(error)),
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(Fault::io(path)(error)),
         _ => Ok(()),
     }
 }
 
-fn write_error(path: &Path, error: parquet::errors::ParquetError) -> DatasetError {
+fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Fault {
     match error {
         parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(source) => DatasetError::io(path)(*source),
-            Err(other) => DatasetError::Internal { stage: "write", reason: other.to_string() },
+            Ok(source) => Fault::io(path)(*source),
+            Err(other) => Fault::internal("write", other.to_string()),
         },
-        other => DatasetError::Internal { stage: "write", reason: other.to_string() },
+        other => Fault::internal("write", other.to_string()),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The plan of a join whose map tasks run on the workers of a cluster: tables, slices and tasks for the memory of a worker.
 //! Each worker holds the whole query batch and the tables of one slice.
 
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::Workload;
 use nearprint_storage::in_memory;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::error::{PipelineError, Result};
 use crate::join_plan::{JoinPlan, PlanRequest, PlannedTable, strategy};
 
 /// The rows of a row group. A task has at least one.
@@ -70,11 +70,12 @@ pub struct ClusterPlan {
 /// let cluster = ClusterRequest { workers: 20, threads: 8, worker_memory: 16 << 30, sketches: false };
 /// let plan = plan_on_cluster(&request, &cluster)?;
 /// assert!(plan.n_slices == 1 && plan.tasks_of_worker >= 3 && plan.memory_bytes < 16 << 30);
-/// # Ok::<(), nearprint_pipeline::PipelineError>(())
+/// # Ok::<(), nearprint_fault::Fault>(())
 /// ```
 ///
 /// # Errors
-/// [`PipelineError::Config`] if the query batch and its tables do not fit the memory of a worker.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the query batch and its tables do not fit the memory of
+/// a worker.
 pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Result<ClusterPlan> {
     let n_queries = in_memory(request.query_rows);
     let document_bytes = DOCUMENT_BYTES + if cluster.sketches { SKETCHED_DOCUMENT_BYTES } else { 0 };
@@ -113,7 +114,7 @@ pub(crate) fn most_piece_rows(existing_rows: u64, workers: u64) -> usize {
 /// this memory in an error.
 ///
 /// # Errors
-/// [`PipelineError::Config`] if it leaves none.
+/// [`ErrorKind::Config`] if it leaves none.
 pub(crate) fn table_bytes(key: &str, worker_memory: usize, held_bytes: usize) -> Result<usize> {
     let usable = worker_memory - worker_memory / LEFT_SHARE;
     if held_bytes >= usable {
@@ -121,17 +122,17 @@ pub(crate) fn table_bytes(key: &str, worker_memory: usize, held_bytes: usize) ->
             "each worker holds the query batch, {held_bytes} bytes; of {worker_memory} bytes, {usable} are for it and its \
              tables: give workers more, or split the night"
         );
-        return Err(PipelineError::Config { key: key.to_owned(), reason });
+        return Err(Fault::config(key, reason));
     }
     Ok(usable - held_bytes)
 }
 
 /// The error of a planner that got the memory of a worker.
-fn beyond_worker(error: PipelineError) -> PipelineError {
-    match error {
-        PipelineError::Resources { reason } => {
-            PipelineError::Config { key: "--worker-memory".to_owned(), reason: format!("{reason}: give workers more") }
+fn beyond_worker(error: Fault) -> Fault {
+    match error.kind() {
+        ErrorKind::LocalIo => {
+            Fault::config("--worker-memory", format!("{}: give workers more", error.reason_in_file()))
         }
-        other => other,
+        _ => error,
     }
 }

@@ -2,21 +2,21 @@
 
 use std::time::Instant;
 
+use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::{LossLimit, Origin, RowSet};
+use nearprint_profile::JoinConfig;
+use nearprint_storage::{IfExists, Progress, Storage};
+use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
+use nearprint_tasks::{MapCounts, dataset};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::context::CommandContext;
-use crate::error::{PipelineError, Result};
 use crate::operators::reduce::SpillStats;
 use crate::overlaps;
 use crate::resources::Resources;
 use crate::stages::existing::ReferenceNames;
 use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
-use nearprint_profile::JoinConfig;
-use nearprint_storage::{IfExists, Progress, Storage};
-use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
-use nearprint_tasks::{MapCounts, dataset};
 
 /// The stages of a join of which the progress is shown: load, tables, join, publish.
 const N_STEPS: u32 = 4;
@@ -119,8 +119,9 @@ pub async fn join(
     progress: &Progress,
 ) -> Result<JoinSummary> {
     if request.existing.is_none() && !request.itself {
-        let reason = "nothing to join the queries with: give `existing` PATH, `self`, or both".to_owned();
-        return Err(PipelineError::Usage { reason });
+        let reason =
+            words!["nothing to join the queries with: give ", key("existing"), " PATH, ", key("self"), ", or both"];
+        return Err(Fault::usage(reason));
     }
     let verifier = request.join.verifier(request.bits)?;
     let output = storage.folder(&request.output)?;
@@ -174,7 +175,7 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
     if !pattern.contains(['*', '?', '[']) {
         let folder = storage.folder(pattern)?;
         if let Some(opened) = Store::open_existing(&folder).await? {
-            return Ok(opened.all_existing().await?);
+            return opened.all_existing().await;
         }
     }
     let files = dataset::open(storage, pattern, needs_sketch).await?;

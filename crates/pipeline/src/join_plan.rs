@@ -1,15 +1,15 @@
 //! The choice of the way to join, and the sizes that it depends on.
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use crate::error::{PipelineError, Result};
-use crate::machine;
-use crate::resources::Resources;
 use nearprint_parquet::ParquetFile;
 use nearprint_parquet::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::machine;
+use crate::resources::Resources;
 
 /// The numbers of existing fingerprints that may be mapped together. The lists of a walk serve all rows of a piece, so
 /// larger pieces make tables cheaper that allow differing bits. The last piece would have few rows if pieces were not of equal
@@ -67,7 +67,8 @@ impl JoinPlan {
     /// they are not 0.
     ///
     /// # Errors
-    /// [`PipelineError::Resources`] if only a scan or slices fit the memory of the workload, and they would take far
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if only a scan or slices fit the memory of the
+    /// workload, and they would take far
     /// longer than a join that has enough.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
         let whole = Self::cheapest(bits, max_distance, workload, 1);
@@ -93,7 +94,7 @@ impl JoinPlan {
             "the query batch and its tables take about {} bytes, {} are left of the limit for tables",
             roomy.counted_bytes, workload.memory_bytes
         );
-        Err(PipelineError::Resources { reason })
+        Err(Fault::resources(reason))
     }
 
     fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_slices: usize) -> Self {
@@ -321,12 +322,13 @@ const PROCESS_NS: f64 = 30e6;
 /// let plan = plan(&request, &Resources { threads: Some(8), ..Resources::default() })?;
 /// assert_eq!((plan.threads, plan.n_parts), (8, 1));
 /// assert!(!plan.tables.is_empty() && plan.chance_pairs < 1.0);
-/// # Ok::<(), nearprint_pipeline::PipelineError>(())
+/// # Ok::<(), nearprint_fault::Fault>(())
 /// ```
 ///
 /// # Errors
-/// [`PipelineError::Config`] if the kernel does not exist. [`PipelineError::Join`] if it cannot run here.
-/// [`PipelineError::Resources`] if the limit leaves no memory for tables.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the kernel does not exist.
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if it cannot run here.
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the limit leaves no memory for tables.
 pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary> {
     let plan = planned(request, resources)?;
     let threads = resources.n_threads();
@@ -363,7 +365,7 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
 /// Returns the seconds of a join, as [`plan`] estimates them, on a machine of known speed.
 ///
 /// # Errors
-/// [`PipelineError::Resources`] if the limit leaves no memory for tables.
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the limit leaves no memory for tables.
 pub(crate) fn estimated_seconds(request: &PlanRequest, resources: &Resources, measured_over_model: f64) -> Result<f64> {
     let plan = planned(request, resources)?;
     Ok(map_seconds(&plan, request, resources.n_threads(), measured_over_model) + seconds_around(request))

@@ -23,7 +23,7 @@ mod stages;
 
 pub use cluster_plan::{ClusterPlan, ClusterRequest, plan_on_cluster};
 pub use context::CommandContext;
-pub use error::{PipelineError, Result};
+pub use error::{StaleNight, TooManyBadRows, is_late, is_without_documents, not_published};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{JoinPlan, PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan, planned, strategy};
 pub use operators::reduce::SpillStats;

@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{ExistingRun, JoinCost, Kernel, Queries, TablePlan, TogetherScratch, Workload};
-
-use crate::error::{PipelineError, Result};
 
 /// The sizes of the map that is measured, as binary logarithms, and its distance. It takes lists of queries, sorts and
 /// compares in about the proportions of a large join, in less than a tenth of a second.
@@ -22,7 +21,8 @@ const N_ROUNDS: usize = 3;
 /// of a core each thread has. More threads than there are cores are taken for those of a larger machine.
 ///
 /// # Errors
-/// [`PipelineError::Join`] if the plan does not suit the kernel. [`PipelineError::Resources`] if the threads cannot be
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the plan does not suit the kernel.
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the threads cannot be
 /// started.
 pub(crate) fn measured_over_model(kernel: Kernel, threads: usize) -> Result<f64> {
     let threads = threads.min(std::thread::available_parallelism().map_or(1, usize::from));
@@ -41,7 +41,7 @@ pub(crate) fn measured_over_model(kernel: Kernel, threads: usize) -> Result<f64>
         JoinCost::of(&plan, &workload).ns_per_fingerprint * f64::from(1_u32 << LOG_EXISTING) / threads as f64;
     let queries = Queries::try_new(evenly(LOG_QUERIES, 2), plan, kernel)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|e| PipelineError::Resources { reason: format!("cannot start {threads} threads: {e}") })?;
+    let pool = pool.map_err(|e| Fault::resources(format!("cannot start {threads} threads: {e}")))?;
     let mut scratch = TogetherScratch::default();
     let fastest = pool.install(|| {
         let rounds = (0..N_ROUNDS).map(|_| {

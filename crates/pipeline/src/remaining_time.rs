@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use nearprint_fault::Result;
 use nearprint_storage::{Progress, blocking};
 
-use crate::error::Result;
 use crate::join_plan::{PlanRequest, estimated_seconds};
 use crate::machine;
 use crate::resources::Resources;

@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{JoinError, Kernel};
 use nearprint_storage::TempFolder;
 use serde::{Deserialize, Serialize};
-
-use crate::error::{PipelineError, Result};
 
 /// The resources that a run may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,13 +48,13 @@ impl Resources {
     /// Returns the kernel to use.
     pub(crate) fn join_kernel(&self) -> Result<Kernel> {
         let Some(wanted) = &self.kernel else { return Ok(Kernel::best()) };
-        let unknown = |error: JoinError| PipelineError::Config { key: "kernel".to_owned(), reason: error.to_string() };
+        let unknown = |error: JoinError| Fault::config("kernel".to_owned(), error.to_string());
         Ok(Kernel::try_new(wanted.parse().map_err(unknown)?)?)
     }
 
     /// Makes a private temporary folder, which is removed when it is dropped.
     pub fn temp_dir(&self) -> Result<TempFolder> {
-        Ok(TempFolder::try_new(&self.temp_parent())?)
+        TempFolder::try_new(&self.temp_parent())
     }
 
     /// Returns the folder in which temporary folders are made.

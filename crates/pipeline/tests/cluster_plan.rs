@@ -1,6 +1,6 @@
 //! The plan of a join on a cluster, through the public functions.
 
-use nearprint_pipeline::{ClusterPlan, ClusterRequest, PipelineError, PlanRequest, plan_on_cluster};
+use nearprint_pipeline::{ClusterPlan, ClusterRequest, PlanRequest, plan_on_cluster};
 
 const ROW_GROUP: usize = 1 << 20;
 
@@ -51,7 +51,7 @@ fn sketches_take_memory_of_every_worker() {
 fn a_batch_that_no_worker_can_hold_is_refused_with_the_flag_and_the_bytes() {
     let request = request(10_000_000_000, 1_000_000_000, 3);
     let refused = plan_on_cluster(&request, &cluster(20)).unwrap_err();
-    assert!(matches!(&refused, PipelineError::Config { key, .. } if key == "--worker-memory"), "{refused:?}");
+    assert_eq!(refused.of_key(), Some("--worker-memory"), "{refused:?}");
     let message = refused.to_string();
     assert!(message.contains("92000000000 bytes") && message.contains("split the night"), "{message}");
 }

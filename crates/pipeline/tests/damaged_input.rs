@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_documents::{DocumentColumns, InputPolicy};
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, PipelineError, Resources};
+use nearprint_fault::{ErrorKind, Fault};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources};
 use nearprint_profile as profile;
-use nearprint_storage::{ErrorKind, IfExists, Progress, Storage};
+use nearprint_storage::{IfExists, Progress, Storage};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -15,7 +16,7 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use crate::random::Random;
 
 /// Returns the outcome of fingerprinting a folder: its counts and the bytes of its fingerprints.
-async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(FingerprintCounts, Vec<u8>), PipelineError> {
+async fn fingerprinted(folder: &Path, columns: (&str, &str)) -> Result<(FingerprintCounts, Vec<u8>), Fault> {
     let columns =
         DocumentColumns { id: columns.0.to_owned(), text: columns.1.to_owned(), ..DocumentColumns::default() };
     let request = FingerprintRequest {
@@ -89,7 +90,7 @@ fn peak_mib() -> u64 {
     line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-fn expect_error_of_the_file(error: &PipelineError, what: &str) {
+fn expect_error_of_the_file(error: &Fault, what: &str) {
     assert_eq!(error.kind(), ErrorKind::BadData, "{what}: {error}");
     assert!(error.to_string().contains("x.parquet") || error.to_string().contains("rows"), "{what}: {error}");
 }

@@ -1,5 +1,7 @@
 //! The errors of profiles that cannot be used.
 
+use nearprint_fault::{ErrorKind, Fault};
+
 /// An error of this crate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -29,3 +31,14 @@ pub enum ProfileError {
 
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, ProfileError>;
+
+impl From<ProfileError> for Fault {
+    fn from(error: ProfileError) -> Self {
+        let fault = match &error {
+            ProfileError::Config { key, reason } => Self::config(key, reason.clone()),
+            ProfileError::Width { .. } => Self::usage(error.to_string()),
+            ProfileError::Tokenize(_) => Self::new(ErrorKind::Config, error.to_string()),
+        };
+        fault.because(error)
+    }
+}

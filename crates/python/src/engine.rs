@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{AsArray, BinaryArray};
 use futures::StreamExt;
-use nearprint_storage::{ErrorKind, Progress as Counter, Storage, locked};
-use nearprint_tasks::{Engine, FingerprintSpec, FingerprintTask, MapTask, Messages, TaskError, Weighed, Workers};
+use nearprint_fault::{ErrorKind, Fault, Place};
+use nearprint_storage::{Progress as Counter, Storage, locked};
+use nearprint_tasks::{Engine, FingerprintSpec, FingerprintTask, MapTask, Messages, Weighed, Workers};
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 use serde::Serialize;
@@ -71,8 +72,8 @@ impl Call {
         tasks: Vec<Weighed<T>>,
         storage: &Storage,
         progress: &Counter,
-    ) -> Result<Self, TaskError> {
-        let described = |task: Weighed<T>| Ok::<_, TaskError>((json(&task.task)?, task.bytes));
+    ) -> Result<Self, Fault> {
+        let described = |task: Weighed<T>| Ok::<_, Fault>((json(&task.task)?, task.bytes));
         let tasks = tasks.into_iter().map(described).collect::<Result<_, _>>()?;
         let progress = Progress { counter: progress.clone(), done: Mutex::new(0) };
         let base = match storage.base() {
@@ -83,12 +84,12 @@ impl Call {
     }
 }
 
-fn json<T: Serialize>(value: &T) -> Result<String, TaskError> {
+fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(|e| internal(&e))
 }
 
-fn internal(error: &dyn std::fmt::Display) -> TaskError {
-    TaskError::Internal { stage: "engine", reason: error.to_string() }
+fn internal(error: &dyn std::fmt::Display) -> Fault {
+    Fault::internal("engine", error.to_string())
 }
 
 fn iterate(
@@ -96,8 +97,8 @@ fn iterate(
     engine: &Bound<'_, PyAny>,
     method: &str,
     call: Call,
-    sender: &Sender<Result<BinaryArray, TaskError>>,
-) -> Result<(), TaskError> {
+    sender: &Sender<Result<BinaryArray, Fault>>,
+) -> Result<(), Fault> {
     let raised = |e: PyErr| failed(py, &e);
     let Call { spec, tasks, s3, base, progress } = call;
     let returned = engine.call_method1(method, (spec, tasks, s3, base, progress)).map_err(raised)?;
@@ -125,15 +126,17 @@ fn columns(item: &Bound<'_, PyAny>) -> PyResult<Vec<BinaryArray>> {
 }
 
 /// Returns the error that an engine's exception stands for. An exception that is no `nearprint.Error` is a defect.
-fn failed(py: Python<'_>, raised: &PyErr) -> TaskError {
+fn failed(py: Python<'_>, raised: &PyErr) -> Fault {
     let value = raised.value(py);
     let attribute = |name: &str| value.getattr(name).ok();
     let text = |name: &str| attribute(name).and_then(|value| value.extract::<String>().ok());
     let Some(kind) = text("kind").as_deref().and_then(ErrorKind::named) else {
-        return TaskError::Internal { stage: "engine", reason: raised.to_string() };
+        return Fault::internal("engine", raised.to_string());
     };
-    let row = attribute("row").and_then(|value| value.extract().ok());
-    TaskError::Elsewhere { kind, message: value.to_string(), file: text("file"), column: text("column"), row }
+    let mut place = Place::default();
+    (place.file, place.column) = (text("file"), text("column"));
+    place.row = attribute("row").and_then(|value| value.extract().ok());
+    Fault::told(kind, value.to_string(), place)
 }
 
 impl Engine for PythonEngine {
@@ -162,7 +165,7 @@ impl Engine for PythonEngine {
     }
 }
 
-fn once(error: TaskError) -> Messages {
+fn once(error: Fault) -> Messages {
     futures::stream::once(futures::future::ready(Err(error))).boxed()
 }
 

@@ -1,7 +1,7 @@
 //! The exceptions of a call.
 
-use nearprint_cli::{ErrorPlace, FailedNight, Failure};
-use nearprint_pipeline::PipelineError;
+use nearprint_cli::{FailedNight, Failure};
+use nearprint_fault::Place;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -45,7 +45,7 @@ fn error(py: Python<'_>, FailedNight { failure, summary }: FailedNight) -> PyRes
     let attributes = PyDict::new(py);
     attributes.set_item("kind", failure.kind())?;
     attributes.set_item("exit_code", failure.code)?;
-    let ErrorPlace { file, column, row, .. } = *failure.place;
+    let Place { file, column, row, .. } = failure.fault.place().clone();
     attributes.set_item("file", file)?;
     attributes.set_item("column", column)?;
     attributes.set_item("row", row)?;
@@ -53,7 +53,7 @@ fn error(py: Python<'_>, FailedNight { failure, summary }: FailedNight) -> PyRes
         attributes.set_item("summary", from_json(py, &summary)?)?;
     }
     let class = py.import("nearprint._error")?.getattr("Error")?;
-    Ok(PyErr::from_value(class.call((failure.message,), Some(&attributes))?))
+    Ok(PyErr::from_value(class.call((failure.message(),), Some(&attributes))?))
 }
 
 /// Returns the Python object that a JSON value stands for.
@@ -106,6 +106,6 @@ impl From<nearprint_profile::ProfileError> for Problem {
 }
 
 /// Makes the problem of an error of a task.
-pub(crate) fn failed(error: nearprint_tasks::TaskError) -> Problem {
-    Failure::from(PipelineError::from(error)).into()
+pub(crate) fn failed(error: nearprint_fault::Fault) -> Problem {
+    Failure::from(error).into()
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, UInt64Type};
-use nearprint_lookup::{Answer, Lookup, LookupError, LookupOptions, LookupProfile, Match, Query, SharedLookup};
-use nearprint_pipeline::PipelineError;
-use nearprint_profile::{HtmlText, by_name};
+use nearprint_fault::Fault;
+use nearprint_join::JoinError;
+use nearprint_lookup::{Answer, BadQuestion, Lookup, LookupOptions, LookupProfile, Match, Query, SharedLookup};
+use nearprint_profile::{HtmlText, ProfileError, by_name};
 use nearprint_storage::{Storage, use_pool};
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
@@ -91,7 +92,7 @@ impl Store {
                 ..own
             };
             let path = path.to_str().ok_or_else(|| Problem::value("path: it is no Unicode text"))?;
-            let folder = Storage::default().folder(path).map_err(|e| failed(e.into()))?;
+            let folder = Storage::default().folder(path).map_err(failed)?;
             runtime(threads)?.block_on(Lookup::open(&folder, Arc::new(profile), options)).map_err(failed)
         })?;
         Ok(Self { lookup: Arc::new(SharedLookup::new(lookup)), threads })
@@ -179,7 +180,7 @@ async fn answers(lookup: Lookup, queries: Vec<Option<Query>>, cancelled: Cancell
     let mut all = Vec::with_capacity(queries.len());
     for some in queries.chunks(AT_ONCE) {
         let mut asked = some.iter();
-        let each = |answer: std::result::Result<Answer, LookupError>| {
+        let each = |answer: std::result::Result<Answer, Fault>| {
             // A null finds nothing.
             all.extend(asked.by_ref().take_while(|query| query.is_none()).map(|_| Answer::default()));
             match answer {
@@ -226,15 +227,9 @@ fn runtime(threads: Option<usize>) -> Result<Runtime> {
 }
 
 /// Makes the problem of an error of a lookup. What is wrong with the arguments is a `ValueError`.
-fn failed(error: LookupError) -> Problem {
-    let of = |error: PipelineError| nearprint_cli::Failure::from(error).into();
-    match error {
-        LookupError::Store(error) => of(error.into()),
-        LookupError::Dataset(error) => of(error.into()),
-        LookupError::Storage(error) => of(error.into()),
-        error @ LookupError::Damaged { .. } => {
-            of(PipelineError::Told { kind: error.kind(), message: error.to_string() })
-        }
-        other => Problem::value(other),
-    }
+fn failed(error: Fault) -> Problem {
+    let is_of_arguments = error.matter::<BadQuestion>().is_some()
+        || error.cause::<ProfileError>().is_some()
+        || error.cause::<JoinError>().is_some();
+    if is_of_arguments { Problem::value(error) } else { nearprint_cli::Failure::from(error).into() }
 }

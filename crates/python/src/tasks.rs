@@ -34,7 +34,7 @@ impl Threads {
     fn next<T: Send>(
         &self,
         py: Python<'_>,
-        stream: &Mutex<Option<BoxStream<'static, nearprint_tasks::Result<T>>>>,
+        stream: &Mutex<Option<BoxStream<'static, nearprint_fault::Result<T>>>>,
     ) -> PyResult<Option<T>> {
         let Some(mut items) = locked(stream).take() else { return Ok(None) };
         loop {

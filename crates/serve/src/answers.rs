@@ -2,10 +2,9 @@
 
 use async_trait::async_trait;
 use nearprint_explain::Explanation;
+use nearprint_fault::Result;
 use nearprint_lookup::{Answer, JsonQuery, State, Taken, Turn};
 use serde::Deserialize;
-
-use crate::error::Result;
 
 /// One side of a comparison: a text, or a document of the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

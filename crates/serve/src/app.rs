@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nearprint_storage::ErrorKind;
+use nearprint_fault::ErrorKind;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::answers::Answers;

@@ -2,9 +2,8 @@
 
 use std::sync::Mutex;
 
-use nearprint_storage::{ErrorKind, locked};
-
-use crate::error::ServeError;
+use nearprint_fault::{ErrorKind, Fault};
+use nearprint_storage::locked;
 
 /// The outcome of the last look for a new commit.
 #[derive(Debug, Default)]
@@ -12,7 +11,7 @@ pub struct Followed(Mutex<Option<(ErrorKind, String)>>);
 
 impl Followed {
     /// Keeps the outcome. A failure is logged when it begins and when it changes.
-    pub fn set(&self, failure: Option<ServeError>) {
+    pub fn set(&self, failure: Option<Fault>) {
         let failure = failure.map(|error| (error.kind(), error.to_string()));
         let mut last = locked(&self.0);
         if *last == failure {

@@ -7,7 +7,6 @@
 mod answers;
 mod app;
 mod body;
-mod error;
 mod follow;
 mod guard;
 mod metrics;
@@ -21,7 +20,6 @@ mod store_answers;
 mod token;
 
 pub use answers::{Answers, Side};
-pub use error::{Result, ServeError};
 pub use options::{ServeOptions, Timeouts};
 pub use server::{Served, Server};
 pub use store_answers::{DocumentTexts, StoreAnswers};

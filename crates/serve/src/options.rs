@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::error::{Result, ServeError};
+use nearprint_fault::{Fault, Result, key, words};
+
 use crate::token::Token;
 
 /// The settings of a server.
@@ -42,7 +43,8 @@ impl ServeOptions {
         if self.token.is_some() || self.listen.ip().to_canonical().is_loopback() {
             return Ok(());
         }
-        Err(ServeError::NoToken { listen: self.listen })
+        let reason = words![key("listen"), format!(" {}: others can reach this address", self.listen)];
+        Err(Fault::usage(reason).remedy(words!["give ", key("token_file"), ", or listen on 127.0.0.1"]))
     }
 }
 

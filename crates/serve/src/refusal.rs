@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use nearprint_storage::ErrorKind;
+use nearprint_fault::{ErrorKind, Fault};
 use serde_json::{Value, json};
-
-use crate::error::ServeError;
 
 /// The reason why a request gets no answer.
 #[derive(Debug)]
@@ -62,8 +60,8 @@ impl Refusal {
     }
 }
 
-impl From<ServeError> for Refusal {
-    fn from(error: ServeError) -> Self {
+impl From<Fault> for Refusal {
+    fn from(error: Fault) -> Self {
         let status = match error.kind() {
             ErrorKind::Usage => StatusCode::BAD_REQUEST,
             ErrorKind::InputMissing => StatusCode::NOT_FOUND,

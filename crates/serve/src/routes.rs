@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use futures::StreamExt;
+use nearprint_fault::Fault;
 use nearprint_lookup::{Answer, JsonQuery, Taken, Turn, Turns};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,7 +23,6 @@ use tokio::time::timeout;
 
 use crate::answers::Side;
 use crate::app::{App, Permit};
-use crate::error::ServeError;
 use crate::options::ServeOptions;
 use crate::refusal::{Refusal, json_body};
 use crate::{body, guard, metrics};
@@ -201,7 +201,7 @@ async fn healthz(State(app): State<Arc<App>>) -> impl IntoResponse {
     let stale = app.stale();
     json_body(&json!({
         "status": if stale.is_some() { "stale" } else { "ok" },
-        "refresh_error": stale.map(nearprint_storage::ErrorKind::name),
+        "refresh_error": stale.map(nearprint_fault::ErrorKind::name),
         "commit": state.commit,
         "n_nights": state.n_nights,
         "n_live_rows": state.n_live_rows,
@@ -220,7 +220,7 @@ fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refusal> {
 }
 
 fn internal(stage: &'static str, error: &dyn std::fmt::Display) -> Refusal {
-    ServeError::Internal { stage, reason: error.to_string() }.into()
+    Fault::internal(stage, error).into()
 }
 
 /// Returns the media type of a body, without its parameters.

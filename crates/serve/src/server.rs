@@ -12,6 +12,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use nearprint_fault::{Fault, Result, key, words};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -19,10 +20,10 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::answers::Answers;
 use crate::app::App;
-use crate::error::{Result, ServeError};
 use crate::options::{ServeOptions, Timeouts};
 use crate::places::{Place, Places};
 use crate::routes::router;
+use crate::token::kind_of;
 
 /// A server that listens.
 #[derive(Debug)]
@@ -51,11 +52,15 @@ impl Server {
     /// Listens on the address.
     ///
     /// # Errors
-    /// [`ServeError::NoToken`] if others can reach the address and there is no token; [`ServeError::Listen`] if the
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if others can reach the address and there is no token;
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the
     /// address cannot be had.
     pub async fn listen(options: ServeOptions) -> Result<Self> {
         options.refuse_open_address()?;
-        let failed = |source| ServeError::Listen { listen: options.listen, source };
+        let failed = |source: std::io::Error| {
+            let reason = words![key("listen"), format!(" {}: {source}", options.listen)];
+            Fault::new(kind_of(&source), reason).remedy("choose another address or port").because(source)
+        };
         let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
         let listen = listener.local_addr().map_err(failed)?;
         Ok(Self { listener, listen, options })

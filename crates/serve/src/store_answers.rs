@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, night_pattern};
-use nearprint_explain::{ExplainError, ExplainRequest, ExplainTexts, Explanation, explain};
+use nearprint_explain::{ExplainRequest, ExplainTexts, Explanation, explain};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_lookup::{Answer, JsonQuery, Lookup, SharedLookup, State, Taken, Turn};
 use nearprint_storage::{Storage, is_date};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use tokio::sync::Semaphore;
 
 use crate::answers::{Answers, Side};
-use crate::error::{Result, ServeError};
 
 /// The answers of a store. Each comes from one commit, even if a new one is opened meanwhile.
 #[derive(Debug)]
@@ -62,21 +62,21 @@ impl StoreAnswers {
                 let text = self.text_of(&id, &dt).await?;
                 Ok((id, text))
             }
-            _ => Err(asked("a side of a comparison is {\"text\"}, or {\"id\", \"dt\"} with a date")),
+            _ => Err(Fault::usage("a side of a comparison is {\"text\"}, or {\"id\", \"dt\"} with a date")),
         }
     }
 
     async fn text_of(&self, id: &str, dt: &str) -> Result<String> {
-        let texts = self.texts.as_ref().ok_or(ServeError::NoTexts)?;
+        let texts = self.texts.as_ref().ok_or_else(no_texts)?;
         let pattern = night_pattern(&texts.documents, dt);
         let place = DocumentPlace::Pattern { pattern: pattern.clone(), version: texts.version };
         let documents = Documents::open(&self.storage, &place, texts.columns.clone(), &texts.policy);
-        let documents = documents.await.map_err(ExplainError::from)?;
-        let found = documents.newest_texts_of([id].into()).await.map_err(ExplainError::from)?;
-        found.into_values().next().and_then(|found| found.text).ok_or_else(|| ServeError::NoSuchDocument {
-            id: id.to_owned(),
-            dt: dt.to_owned(),
-            documents: pattern,
+        let documents = documents.await?;
+        let found = documents.newest_texts_of([id].into()).await?;
+        found.into_values().next().and_then(|found| found.text).ok_or_else(|| {
+            let moved = format!("or its file in {pattern} was moved or deleted");
+            let reason = format!("no such document in {dt}: '{}'; {moved}", id.escape_debug());
+            Fault::new(ErrorKind::InputMissing, reason)
         })
     }
 }
@@ -98,7 +98,7 @@ impl Answers for StoreAnswers {
             analyzer_resources: self.analyzer_resources.clone(),
         };
         let storage = self.storage.clone();
-        let internal = |reason: String| ServeError::Internal { stage: "explain", reason };
+        let internal = |reason: String| Fault::internal("explain", reason);
         let turn = Arc::clone(&self.comparing).acquire_owned().await.map_err(|error| internal(error.to_string()))?;
         // Long texts take seconds, in which a thread that others wait for must not compute.
         let handle = tokio::runtime::Handle::current();
@@ -122,6 +122,6 @@ impl Answers for StoreAnswers {
     }
 }
 
-fn asked(reason: &str) -> ServeError {
-    ServeError::Asked { reason: reason.to_owned() }
+fn no_texts() -> Fault {
+    Fault::usage("the server knows no documents").remedy("start it with `--config` and a job file that names them")
 }

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use nearprint_fault::{ErrorKind, Fault, Result, key, words};
 use subtle::ConstantTimeEq;
-
-use crate::error::{Result, ServeError};
 
 /// A token. It is never shown.
 #[derive(Clone)]
@@ -18,12 +17,14 @@ impl Token {
     /// Reads a token from a file. White space around it does not count.
     ///
     /// # Errors
-    /// [`ServeError::TokenFile`] if the file cannot be read, [`ServeError::Token`] if its content is no token: fewer
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the file cannot be read,
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if its content is no token: fewer
     /// than 16 characters, or others than visible ASCII.
     pub fn read(file: &Path) -> Result<Self> {
-        let failed = |source| ServeError::TokenFile { file: file.to_owned(), source };
+        let named = |what: &dyn fmt::Display| words![key("token_file"), format!(" {}: {what}", file.display())];
+        let failed = |source: std::io::Error| Fault::new(kind_of(&source), named(&source)).because(source);
         let token = std::fs::read(file).map_err(failed)?.trim_ascii().to_owned();
-        let refused = |reason| Err(ServeError::Token { file: file.to_owned(), reason });
+        let refused = |reason: &str| Err(Fault::new(ErrorKind::Config, named(&reason)));
         if token.len() < MIN_BYTES {
             return refused("a token has at least 16 characters: make one with `openssl rand -hex 32`");
         }
@@ -40,6 +41,15 @@ impl Token {
     pub(crate) fn is_in(&self, authorization: &[u8]) -> bool {
         let (scheme, token) = authorization.split_at(authorization.len().min(SCHEME.len()));
         scheme.eq_ignore_ascii_case(SCHEME) && bool::from(token.ct_eq(&self.0))
+    }
+}
+
+/// Returns the kind of an error of something that an option of the server names.
+pub(crate) fn kind_of(error: &std::io::Error) -> ErrorKind {
+    match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::InputMissing,
+        std::io::ErrorKind::PermissionDenied => ErrorKind::Permission,
+        _ => ErrorKind::LocalIo,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use nearprint_fault::Result;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 
-use crate::error::Result;
 use crate::s3::Bucket;
 
 /// Where the objects of a place are kept.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::{Result, StorageError};
+use nearprint_fault::{Fault, Result, Words, key, words};
+
 use crate::folder::Folder;
 use crate::input::InputFile;
 use crate::redact::redact;
@@ -33,7 +34,8 @@ impl Storage {
     /// `..`.
     ///
     /// # Errors
-    /// [`StorageError::Usage`], with `key` in its message, if the place is outside; an error if the place or a root
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage), with `key` in its message, if the place is outside; an
+    /// error if the place or a root
     /// cannot be opened.
     pub fn refuse_outside(&self, key: &str, url: &str) -> Result<()> {
         let roots = &self.roots.roots;
@@ -44,7 +46,8 @@ impl Storage {
     /// sent.
     ///
     /// # Errors
-    /// [`StorageError::Usage`] if the place lies outside the roots; otherwise those of [`folder`](Self::folder).
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the place lies outside the roots; otherwise those of
+    /// [`folder`](Self::folder).
     pub fn input(&self, url: &str) -> Result<Folder> {
         let place = self.folder(url)?;
         self.refuse_input_outside(&place)?;
@@ -55,7 +58,8 @@ impl Storage {
     /// sent.
     ///
     /// # Errors
-    /// [`StorageError::Usage`] if it lies neither in one of the places of [`clone_roots`](Roots::clone_roots) nor in the
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if it lies neither in one of the places of
+    /// [`clone_roots`](Roots::clone_roots) nor in the
     /// roots, or, where there are no roots, in the table; otherwise those of [`folder`](Self::folder).
     pub fn file_of_table(&self, table: &Folder, path: &str) -> Result<Folder> {
         let place = self.folder(path)?;
@@ -64,20 +68,28 @@ impl Storage {
         if is_own || self.is_in(clone_roots, &place)? {
             return Ok(place);
         }
-        let bounds = if roots.is_empty() { "the table".to_owned() } else { format!("`root` {}", roots.join(", ")) };
-        let reason = format!(
-            "{}: the log of this Delta table names {}, which lies outside of {bounds}: if its files may lie there, name the \
-             place in `clone_roots` of the job file",
-            redact(table.url()),
-            redact(path)
-        );
-        Err(StorageError::Usage { reason })
+        let bounds = if roots.is_empty() {
+            Words::from("the table")
+        } else {
+            words![key("root"), format!(" {}", roots.join(", "))]
+        };
+        let reason = words![
+            format!(
+                "{}: the log of this Delta table names {}, which lies outside of {bounds}: if its files may lie there, name the place in ",
+                redact(table.url()),
+                redact(path)
+            ),
+            key("clone_roots"),
+            " of the job file"
+        ];
+        Err(Fault::usage(reason))
     }
 
     /// Refuses files of a listing that are links, or lie below links, to places outside the roots.
     ///
     /// # Errors
-    /// [`StorageError::Usage`] if a file is outside; an error if a path cannot be resolved.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if a file is outside; an error if a path cannot be
+    /// resolved.
     pub fn refuse_links_outside<'a>(&self, files: impl IntoIterator<Item = &'a InputFile>) -> Result<()> {
         if self.roots.roots.is_empty() {
             return Ok(());
@@ -104,7 +116,8 @@ impl Storage {
     }
 }
 
-fn outside(key: &str, url: &str, roots: &[String]) -> StorageError {
-    let reason = format!("{key} {} lies outside of `root` {}", redact(url), roots.join(", "));
-    StorageError::Usage { reason }
+fn outside(what: &str, url: &str, roots: &[String]) -> Fault {
+    let reason =
+        words![format!("{what} {} lies outside of ", redact(url)), key("root"), format!(" {}", roots.join(", "))];
+    Fault::usage(reason)
 }

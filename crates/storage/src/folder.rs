@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
+use nearprint_fault::{ErrorKind, Fault, Result};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 
 use crate::backend::Backend;
-use crate::error::{ErrorKind, Result, StorageError};
+use crate::error::{bad_file, request};
 use crate::input::InputFile;
 use crate::local;
 use crate::runtime::blocking;
@@ -46,12 +47,13 @@ pub struct Folder {
 /// given.
 ///
 /// # Errors
-/// [`StorageError::Io`] if the path cannot be made absolute; [`StorageError::Usage`] if object_store cannot represent
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the path cannot be made absolute;
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if object_store cannot represent
 /// it.
 pub fn local_folder(base: &LocalPath, path: &str) -> Result<Folder> {
     let below = base.join(path);
-    let absolute = resolved(below.to_str().unwrap_or(path)).map_err(StorageError::io(path))?;
-    let invalid = |e: object_store::path::Error| StorageError::Usage { reason: format!("{path}: {e}") };
+    let absolute = resolved(below.to_str().unwrap_or(path)).map_err(Fault::io(path))?;
+    let invalid = |e: object_store::path::Error| Fault::usage(format!("{path}: {e}"));
     let prefix = Path::from_absolute_path(&absolute).map_err(invalid)?;
     Ok(Folder { backend: Backend::Disk, prefix, url: path.to_owned(), local: Some(absolute) })
 }
@@ -97,7 +99,7 @@ impl Folder {
     /// pass.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`] if there is a file in the way.
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if there is a file in the way.
     pub fn refuse_file_in_its_way(&self) -> Result<()> {
         self.local.as_deref().map_or(Ok(()), |path| local::nearest_folder(path).map(drop))
     }
@@ -106,7 +108,8 @@ impl Folder {
     /// checked: there the first write tells.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`] if there is a file in the way, [`StorageError::Io`] if no file can be written.
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if there is a file in the way,
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if no file can be written.
     pub async fn probe(&self) -> Result<()> {
         let Some(path) = self.local.clone() else { return Ok(()) };
         blocking("file", move || local::probe(&path)).await
@@ -115,7 +118,8 @@ impl Folder {
     /// Checks that the permissions allow to write files here. Nothing is written. On S3 nothing is checked.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`] if there is a file in the way, [`StorageError::Io`] if writing is forbidden.
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if there is a file in the way,
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if writing is forbidden.
     pub fn refuse_forbidden(&self) -> Result<()> {
         self.local.as_deref().map_or(Ok(()), local::refuse_forbidden)
     }
@@ -141,7 +145,7 @@ impl Folder {
         if self.local.as_ref().is_some_and(|path| !path.is_dir()) {
             return Ok(Vec::new());
         }
-        let fail = StorageError::store("list", &self.url);
+        let fail = request("list", &self.url);
         let listed = self.backend.store().await?.list_with_delimiter(Some(&self.prefix)).await.map_err(fail)?;
         let name = |path: &Path| path.filename().map(str::to_owned);
         let files = listed.objects.iter().filter_map(|o| name(&o.location));
@@ -152,7 +156,7 @@ impl Folder {
     fn refuse_special(&self) -> Result<()> {
         let there = self.local.as_ref().and_then(|path| std::fs::metadata(path).ok());
         match there.as_ref().and_then(local::special_kind) {
-            Some(kind) => Err(StorageError::bad_file(&self.url, format!("it is {kind} and no file"))),
+            Some(kind) => Err(bad_file(&self.url, format!("it is {kind} and no file"))),
             None => Ok(()),
         }
     }
@@ -160,19 +164,21 @@ impl Folder {
     /// Returns the file at this place in its current version.
     ///
     /// # Errors
-    /// An error of kind [`ErrorKind::InputMissing`] if there is no such file; [`StorageError::BadFile`] if a FIFO,
+    /// An error of kind [`ErrorKind::InputMissing`] if there is no such file;
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a FIFO,
     /// socket or device stands there; an error of the disk or the object store.
     pub async fn file(&self) -> Result<InputFile> {
         self.refuse_special()?;
         let store = self.backend.store().await?;
-        let meta = store.head(&self.prefix).await.map_err(StorageError::store("read", &self.url))?;
+        let meta = store.head(&self.prefix).await.map_err(request("read", &self.url))?;
         Ok(self.input(meta, self.url.clone()))
     }
 
     /// Returns the file at this place in its current version, or `None` if there is no such file.
     ///
     /// # Errors
-    /// [`StorageError::BadFile`] if a FIFO, socket or device stands there; an error of the disk or the object store.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a FIFO, socket or device stands there; an error
+    /// of the disk or the object store.
     pub async fn find(&self) -> Result<Option<InputFile>> {
         match self.file().await {
             Ok(file) => Ok(Some(file)),
@@ -184,10 +190,11 @@ impl Folder {
     /// Returns the content of the object at this place, or `None` if there is no such object.
     ///
     /// # Errors
-    /// [`StorageError::BadFile`] if a FIFO, socket or device stands there; an error of the disk or the object store.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a FIFO, socket or device stands there; an error
+    /// of the disk or the object store.
     pub async fn get(&self) -> Result<Option<Bytes>> {
         self.refuse_special()?;
-        let fail = |source| StorageError::ObjectStore { action: "read", url: self.url.clone(), source };
+        let fail = |source| request("read", &self.url)(source);
         match self.backend.store().await?.get(&self.prefix).await {
             Ok(found) => Ok(Some(found.bytes().await.map_err(fail)?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -205,7 +212,7 @@ impl Folder {
         }
         let store = self.backend.store().await?;
         let put = store.put(&self.prefix, PutPayload::from_bytes(content)).await;
-        put.map(drop).map_err(StorageError::store("write", &self.url))
+        put.map(drop).map_err(request("write", &self.url))
     }
 
     /// Writes the object at this place unless there is one. Returns `false` if there is one. An object store that says so
@@ -224,16 +231,16 @@ impl Folder {
         let options = PutOptions::from(PutMode::Create);
         let put = store.put_opts(&self.prefix, PutPayload::from_bytes(content.clone()), options).await;
         let Err(source) = put else { return Ok(true) };
-        let failed = StorageError::store("write", &self.url)(source);
+        let failed = request("write", &self.url)(source);
         if matches!(failed.kind(), ErrorKind::Permission | ErrorKind::Config | ErrorKind::InputMissing) {
             return Err(failed);
         }
         match self.get().await {
             Ok(Some(there)) => Ok(there == content),
-            Ok(None) => Err(StorageError::TryAgain { reason: format!("{failed}: it was not written") }),
+            Ok(None) => Err(Fault::try_again(format!("{failed}: it was not written"))),
             Err(_) => {
                 let reason = format!("{failed}; cannot tell whether {} was written; nothing was removed", self.url);
-                Err(StorageError::TryAgain { reason })
+                Err(Fault::try_again(reason))
             }
         }
     }
@@ -249,7 +256,7 @@ impl Folder {
         match store.put_opts(&self.prefix, PutPayload::from_bytes(content), options).await {
             Ok(_) => Ok(true),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-            Err(source) => Err(StorageError::store("write", &self.url)(source)),
+            Err(source) => Err(request("write", &self.url)(source)),
         }
     }
 
@@ -268,7 +275,7 @@ impl Folder {
         if let Some(path) = self.local.clone() {
             let tidied = blocking("file", move || {
                 remove(&path);
-                Ok::<(), StorageError>(())
+                Ok::<(), Fault>(())
             });
             let _ = tidied.await;
         }
@@ -280,7 +287,7 @@ impl Folder {
     /// An error of the disk or the object store.
     pub async fn delete(&self) -> Result<()> {
         let store = self.backend.store().await?;
-        store.delete(&self.prefix).await.map_err(StorageError::store("delete", &self.url))
+        store.delete(&self.prefix).await.map_err(request("delete", &self.url))
     }
 
     /// Copies a local file to this place and replaces an existing object.
@@ -293,9 +300,9 @@ impl Folder {
             (Backend::Disk, Some(path)) => return local::put_file(path, from).await,
             (Backend::Disk, None) => return Ok(()),
         };
-        let size = std::fs::metadata(from).map_err(StorageError::io(from))?.len();
+        let size = std::fs::metadata(from).map_err(Fault::io(from))?.len();
         if size <= PIECE_BYTES as u64 {
-            let content = tokio::fs::read(from).await.map_err(StorageError::io(from))?;
+            let content = tokio::fs::read(from).await.map_err(Fault::io(from))?;
             return self.put(content.into()).await;
         }
         let Upload::Doubtful { id, source } = bucket.upload(&self.prefix, &self.url, from, size).await? else {
@@ -303,7 +310,7 @@ impl Folder {
         };
         let is_there = self.is_copy_of(from, size).await;
         bucket.abort(&self.prefix, &id).await;
-        if is_there.unwrap_or(false) { Ok(()) } else { Err(StorageError::store("write", &self.url)(source)) }
+        if is_there.unwrap_or(false) { Ok(()) } else { Err(request("write", &self.url)(source)) }
     }
 
     /// Returns whether the object at this place has the bytes of a local file.

@@ -7,11 +7,12 @@ use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce_ranges};
 
 use crate::backend::Backend;
 use crate::digest::HashingWriter;
-use crate::error::{Result, StorageError};
+use crate::error::request;
 use crate::row_number::in_memory;
 use crate::runtime::blocking;
 use crate::s3::PIECE_BYTES;
@@ -101,7 +102,7 @@ impl InputFile {
         let mut stream = self.stream();
         let mut hasher = HashingWriter::new(std::io::sink());
         while let Some(piece) = stream.try_next().await? {
-            hasher.write_all(&piece).map_err(StorageError::io(&self.url))?;
+            hasher.write_all(&piece).map_err(Fault::io(&self.url))?;
         }
         let (_, bytes, sha256) = hasher.finish();
         Ok((bytes, sha256.0))
@@ -167,11 +168,11 @@ impl InputFile {
 
     async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         if matches!(self.backend, Backend::Disk) {
-            let unread = || StorageError::Internal { stage: "read", reason: format!("{}: nothing was read", self.url) };
+            let unread = || Fault::internal("read", format!("{}: nothing was read", self.url));
             return self.read_local(vec![range]).await?.pop().ok_or_else(unread);
         }
         let found = self.open(GetOptions::new().with_range(Some(range))).await?;
-        found.bytes().await.map_err(StorageError::store("read", &self.url))
+        found.bytes().await.map_err(request("read", &self.url))
     }
 
     async fn read_local(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
@@ -189,7 +190,7 @@ impl InputFile {
         });
         match read.await? {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.changed()),
-            read => read.map_err(StorageError::io(path)),
+            read => read.map_err(Fault::io(path)),
         }
     }
 
@@ -201,7 +202,7 @@ impl InputFile {
                 Ok(found) => self.refuse_other_version(&found.meta).map(|()| found),
                 Err(object_store::Error::NotFound { .. }) => Err(self.changed()),
                 Err(source) if is_out_of_range(&source) => Err(self.changed()),
-                Err(source) => Err(StorageError::store("read", &self.url)(source)),
+                Err(source) => Err(request("read", &self.url)(source)),
             }
         }
         .boxed()
@@ -216,8 +217,8 @@ impl InputFile {
         if same_tag && found.size == self.size { Ok(()) } else { Err(self.changed()) }
     }
 
-    fn changed(&self) -> StorageError {
-        StorageError::TryAgain { reason: format!("{}: changed or removed while it was read", self.url) }
+    fn changed(&self) -> Fault {
+        Fault::try_again(format!("{}: changed or removed while it was read", self.url))
     }
 }
 

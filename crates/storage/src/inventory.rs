@@ -4,9 +4,10 @@ use std::path::Path as LocalPath;
 use std::time::SystemTime;
 
 use futures::TryStreamExt;
+use nearprint_fault::{ErrorKind, Fault, Result};
 use object_store::{ObjectMeta, ObjectStore};
 
-use crate::error::{ErrorKind, Result, StorageError};
+use crate::error::request;
 use crate::folder::Folder;
 use crate::local;
 use crate::runtime::blocking;
@@ -39,7 +40,7 @@ impl Folder {
         if let Some(local) = self.local.clone() {
             return blocking("list", move || walk(&local)).await;
         }
-        let fail = StorageError::store("list", &self.url);
+        let fail = request("list", &self.url);
         let listed: Vec<ObjectMeta> =
             self.backend.store().await?.list(Some(&self.prefix)).try_collect().await.map_err(fail)?;
         let found = |meta: ObjectMeta| {
@@ -62,7 +63,7 @@ impl Folder {
     /// The error of `may`, or one of the disk or the object store.
     pub async fn delete_found<E, F>(&self, name: String, may: impl FnOnce() -> F) -> std::result::Result<(), E>
     where
-        E: From<StorageError>,
+        E: From<Fault>,
         F: Future<Output = std::result::Result<(), E>>,
     {
         let Some(root) = &self.local else {
@@ -76,13 +77,13 @@ impl Folder {
         if local::is_at_work(&path) {
             return Ok(());
         }
-        let Some(aside) = local::Aside::of(&path).map_err(StorageError::io(&path))? else {
+        let Some(aside) = local::Aside::of(&path).map_err(Fault::io(&path))? else {
             return Ok(());
         };
         match may().await {
-            Ok(()) => aside.delete().map_err(StorageError::io(&path))?,
+            Ok(()) => aside.delete().map_err(Fault::io(&path))?,
             Err(error) => {
-                aside.put_back().map_err(StorageError::io(&path))?;
+                aside.put_back().map_err(Fault::io(&path))?;
                 return Err(error);
             }
         }
@@ -109,19 +110,19 @@ fn walk(root: &LocalPath) -> Result<Vec<FoundFile>> {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && is_of_others(root, &folder) => {
                 continue;
             }
-            Err(error) => return Err(StorageError::io(folder)(error)),
+            Err(error) => return Err(Fault::io(folder)(error)),
         };
         for entry in entries {
-            let entry = entry.map_err(StorageError::io(&folder))?;
+            let entry = entry.map_err(Fault::io(&folder))?;
             let metadata = match entry.metadata() {
                 Ok(metadata) => metadata,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(StorageError::io(entry.path())(error)),
+                Err(error) => return Err(Fault::io(entry.path())(error)),
             };
             if metadata.is_dir() {
                 open.push(entry.path());
             } else if let Some(name) = entry.path().strip_prefix(root).ok().and_then(LocalPath::to_str) {
-                let modified = metadata.modified().map_err(StorageError::io(entry.path()))?;
+                let modified = metadata.modified().map_err(Fault::io(entry.path()))?;
                 found.push(FoundFile { name: name.to_owned(), bytes: metadata.len(), modified });
             }
         }

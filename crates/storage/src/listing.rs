@@ -9,11 +9,12 @@ use std::path::Path as LocalPath;
 use std::time::SystemTime;
 
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use walkdir::WalkDir;
 
-use crate::error::{Result, StorageError};
+use crate::error::request;
 use crate::folder::Folder;
 use crate::input::InputFile;
 use crate::local::{is_absence, special_kind};
@@ -54,9 +55,9 @@ impl Glob {
     /// Parses a glob.
     ///
     /// # Errors
-    /// [`StorageError::Usage`] if the glob is malformed.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the glob is malformed.
     pub fn parse(pattern: &str) -> Result<Self> {
-        let invalid = |e: glob::PatternError| StorageError::Usage { reason: format!("{pattern}: {e}: mend the glob") };
+        let invalid = |e: glob::PatternError| Fault::usage(format!("{pattern}: {e}: mend the glob"));
         let whole = glob::Pattern::new(pattern).map_err(invalid)?;
         let parts =
             pattern.split('/').map(glob::Pattern::new).collect::<std::result::Result<_, _>>().map_err(invalid)?;
@@ -139,7 +140,7 @@ impl Folder {
         let store = self.backend.store().await?;
         let mut listed = store.list(Some(&self.prefix));
         let mut listing = Listing::default();
-        while let Some(meta) = listed.try_next().await.map_err(StorageError::store("list", &self.url))? {
+        while let Some(meta) = listed.try_next().await.map_err(request("list", &self.url))? {
             let names: Vec<String> =
                 meta.location.prefix_match(&self.prefix).into_iter().flatten().map(|p| p.as_ref().to_owned()).collect();
             listing.note_table(self, &names, wanted);
@@ -160,9 +161,9 @@ impl Folder {
         let mut listing = Listing::default();
         let Some(root) = &self.local else { return Ok(listing) };
         match std::fs::metadata(root) {
-            Ok(there) if there.is_dir() => drop(std::fs::read_dir(root).map_err(StorageError::io(root))?),
+            Ok(there) if there.is_dir() => drop(std::fs::read_dir(root).map_err(Fault::io(root))?),
             Ok(there) => listing.add(self, root, self.url.clone(), &there),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(StorageError::io(root)(error)),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(Fault::io(root)(error)),
             Err(error) if is_absence(&error) && !root.is_symlink() => return Ok(listing),
             Err(error) => listing.add_unusable(self, root, self.url.clone(), reason(root, &error)),
         }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use nearprint_fault::{Fault, Result};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 use tempfile::TempPath;
 
-use crate::error::{Result, StorageError};
 use crate::locked::locked;
 use crate::runtime::blocking;
 
@@ -22,7 +22,8 @@ const STEP_BYTES: u64 = 8 << 20;
 /// Writes a file and replaces an existing one.
 ///
 /// # Errors
-/// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+/// An error of the disk, or [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the folder was removed in
+/// the meantime.
 pub async fn put(path: &Path, content: Bytes) -> Result<()> {
     let part = Part::write(path, content).await?;
     part.keep(true).await.map(drop)
@@ -31,7 +32,8 @@ pub async fn put(path: &Path, content: Bytes) -> Result<()> {
 /// Writes a file unless there is one. Returns `false` if there is one.
 ///
 /// # Errors
-/// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+/// An error of the disk, or [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the folder was removed in
+/// the meantime.
 pub async fn put_if_absent(path: &Path, content: Bytes) -> Result<bool> {
     let part = Part::write(path, content).await?;
     part.keep(false).await
@@ -40,7 +42,8 @@ pub async fn put_if_absent(path: &Path, content: Bytes) -> Result<bool> {
 /// Copies a file and replaces an existing one.
 ///
 /// # Errors
-/// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+/// An error of the disk, or [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the folder was removed in
+/// the meantime.
 pub async fn put_file(path: &Path, from: &Path) -> Result<()> {
     copied(path, from).await?.keep(true).await.map(drop)
 }
@@ -63,8 +66,8 @@ pub async fn make(path: &Path, content: Bytes, made: MadeFiles) -> Result<()> {
 
 /// Copies a file to a scratch file beside its place.
 async fn copied(path: &Path, from: &Path) -> Result<Part> {
-    let source = File::open(from).map_err(StorageError::io(from))?;
-    let n_bytes = source.metadata().map_err(StorageError::io(from))?.len();
+    let source = File::open(from).map_err(Fault::io(from))?;
+    let n_bytes = source.metadata().map_err(Fault::io(from))?.len();
     let mut part = Part::create(path, n_bytes).await?;
     let source = Arc::new(source);
     loop {
@@ -92,7 +95,8 @@ impl Part {
     /// Creates the file. `n_bytes` is the size that messages say it was to have.
     ///
     /// # Errors
-    /// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+    /// An error of the disk, or [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the folder was removed
+    /// in the meantime.
     pub async fn create(place: &Path, n_bytes: u64) -> Result<Self> {
         let place = place.to_path_buf();
         blocking("file", move || {
@@ -145,7 +149,8 @@ impl Part {
     /// name and `replace` is not set.
     ///
     /// # Errors
-    /// An error of the disk, or [`StorageError::TryAgain`] if the folder was removed in the meantime.
+    /// An error of the disk, or [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the folder was removed
+    /// in the meantime.
     pub async fn keep(mut self, replace: bool) -> Result<bool> {
         self.step(|file| file.sync_all()).await?;
         blocking("file", move || {
@@ -269,9 +274,9 @@ fn opened(path: &Path) -> Option<File> {
 }
 
 /// Returns the error of a folder that disappeared. `store gc` removes folders that it has emptied.
-fn removed_meanwhile(folder: &Path) -> StorageError {
+fn removed_meanwhile(folder: &Path) -> Fault {
     let reason = format!("{}: `store gc`, or somebody else, removed it while it was written to", folder.display());
-    StorageError::TryAgain { reason }
+    Fault::try_again(reason)
 }
 
 /// The number of times that a folder is created again if somebody removes it before there is a file in it.
@@ -310,20 +315,21 @@ fn locked_part(folder: &Path) -> std::io::Result<(File, TempPath)> {
 /// Returns the folder itself if it exists, or the nearest existing folder above it.
 ///
 /// # Errors
-/// [`StorageError::OutputExists`] if there is a file in the way.
+/// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if there is a file in the way.
 pub fn nearest_folder(folder: &Path) -> Result<&Path> {
     let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
     if there.is_dir() {
         return Ok(there);
     }
     let reason = "a file stands where a folder is to be: name another place".to_owned();
-    Err(StorageError::OutputExists { url: there.display().to_string(), reason })
+    Err(Fault::output_exists(there.display().to_string(), reason))
 }
 
 /// Checks that files can be created in a folder, or in the nearest existing folder above it.
 ///
 /// # Errors
-/// [`StorageError::OutputExists`] if there is a file in the way, or [`StorageError::Io`] if no file can be created.
+/// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if there is a file in the way, or
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if no file can be created.
 pub fn probe(folder: &Path) -> Result<()> {
     let there = nearest_folder(folder)?;
     locked_part(there).map(drop).map_err(|source| cannot_write(there, &source))
@@ -340,9 +346,9 @@ pub fn refuse_forbidden(folder: &Path) -> Result<()> {
     allowed.map_err(|error| cannot_write(there, &error.into()))
 }
 
-fn cannot_write(folder: &Path, source: &Error) -> StorageError {
+fn cannot_write(folder: &Path, source: &Error) -> Fault {
     let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
-    StorageError::Io { path: folder.to_path_buf(), source }
+    Fault::io(folder)(source)
 }
 
 /// A file that was renamed to a scratch name beside its place and locked. It is either deleted or put back. Dropping it
@@ -475,9 +481,9 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn failure(place: &Path, n_bytes: u64, source: Error) -> StorageError {
+fn failure(place: &Path, n_bytes: u64, source: Error) -> Fault {
     let source = Error::new(source.kind(), format!("cannot write its {n_bytes} bytes: {source}"));
-    StorageError::Io { path: place.to_path_buf(), source }
+    Fault::io(place)(source)
 }
 
 /// Returns whether an error says that there is nothing at a path.

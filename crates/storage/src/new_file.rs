@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
+use nearprint_fault::{Fault, Result, key, words};
 use tempfile::NamedTempFile;
 
-use crate::error::{Result, StorageError};
 use crate::folder::Folder;
 use crate::local::Part;
 use crate::output_file::IfExists;
@@ -55,7 +55,7 @@ impl NewFile {
     pub async fn create(place: &Folder, temp: &Path) -> Result<Self> {
         let content = match place.local_path() {
             Some(path) => Content::Beside(Part::create(path, 0).await?),
-            None => Content::Temporary(NamedTempFile::new_in(temp).map_err(StorageError::io(temp))?),
+            None => Content::Temporary(NamedTempFile::new_in(temp).map_err(Fault::io(temp))?),
         };
         Ok(Self { place: place.clone(), content })
     }
@@ -67,20 +67,21 @@ impl NewFile {
     pub fn handle(&self) -> Result<File> {
         match &self.content {
             Content::Beside(part) => part.handle(),
-            Content::Temporary(file) => file.as_file().try_clone().map_err(StorageError::io(file.path())),
+            Content::Temporary(file) => file.as_file().try_clone().map_err(Fault::io(file.path())),
         }
     }
 
     /// Gives the file its name, after all its bytes are on the disk or in the object store. Returns its size in bytes.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`] if `if_exists` does not allow to replace a file that is there; otherwise an error
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if `if_exists` does not allow to replace a
+    /// file that is there; otherwise an error
     /// of the disk or the object store.
     pub async fn publish(self, if_exists: IfExists) -> Result<u64> {
-        let n_bytes = self.handle()?.metadata().map_err(StorageError::io(self.place.url()))?.len();
+        let n_bytes = self.handle()?.metadata().map_err(Fault::io(self.place.url()))?.len();
         let taken = || {
-            let reason = "the file exists: name another place, or replace it with `replace`".to_owned();
-            StorageError::OutputExists { url: self.place.url().to_owned(), reason }
+            let reason = words!["the file exists: name another place, or replace it with ", key("replace")];
+            Fault::output_exists(self.place.url().to_owned(), reason)
         };
         let replaces = if_exists == IfExists::Replace;
         match self.content {

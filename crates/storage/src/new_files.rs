@@ -3,8 +3,8 @@
 use std::path::{Path as LocalPath, PathBuf};
 
 use bytes::Bytes;
+use nearprint_fault::Result;
 
-use crate::error::Result;
 use crate::folder::Folder;
 use crate::local::{self, MadeFiles};
 

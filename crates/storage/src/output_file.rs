@@ -6,9 +6,9 @@ use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use nearprint_fault::{Fault, Result, Words, key, words};
 use tempfile::NamedTempFile;
 
-use crate::error::{Result, StorageError};
 use crate::folder::Folder;
 use crate::storage::Storage;
 
@@ -34,7 +34,8 @@ impl LocalFile {
     /// regular file, a link to one or a dangling link, and `if_exists` says whether it may be replaced.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`] if the place is taken, or [`StorageError::Io`] if the folder is missing or cannot
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the place is taken, or
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder is missing or cannot
     /// be written to.
     pub fn try_new(path: &Path, if_exists: IfExists) -> Result<Self> {
         refuse(path, if_exists)?;
@@ -44,7 +45,7 @@ impl LocalFile {
         };
         if !folder.is_dir() {
             let none = Error::new(ErrorKind::NotFound, "no such folder: create it, or name another place");
-            return Err(StorageError::io(folder)(none));
+            return Err(Fault::io(folder)(none));
         }
         let place = Self { path: path.to_path_buf(), folder };
         place.part()?;
@@ -55,10 +56,11 @@ impl LocalFile {
     /// file it points to.
     ///
     /// # Errors
-    /// [`StorageError::Io`]. If the write or the rename failed, nothing has changed; if only the sync of the folder
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo). If the write or the rename failed, nothing has
+    /// changed; if only the sync of the folder
     /// failed, the file is in place.
     pub fn write(&self, content: &[u8]) -> Result<()> {
-        let fail = |source| StorageError::Io { path: self.path.clone(), source };
+        let fail = |source| Fault::io(self.path.clone())(source);
         let mut part = self.part()?;
         part.write_all(content).and_then(|()| part.as_file().sync_all()).map_err(fail)?;
         part.persist(&self.path).map_err(|e| fail(e.error))?;
@@ -70,30 +72,29 @@ impl LocalFile {
         let mut builder = tempfile::Builder::new();
         // The umask takes its bits away from this mode.
         builder.prefix(".nearprint-").permissions(Permissions::from_mode(0o666));
-        builder.tempfile_in(&self.folder).map_err(StorageError::io(&self.folder))
+        builder.tempfile_in(&self.folder).map_err(Fault::io(&self.folder))
     }
 }
 
 fn refuse(path: &Path, if_exists: IfExists) -> Result<()> {
-    let exists = |reason: &str| {
-        let (url, reason) = (path.display().to_string(), reason.to_owned());
-        Err(StorageError::OutputExists { url, reason })
-    };
+    let refused = |reason| Err(Fault::output_exists(path.display().to_string(), reason));
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(StorageError::io(path)(error)),
+        Err(error) => return Err(Fault::io(path)(error)),
         Ok(_) => {}
     }
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        return exists("this is no regular file: name another place");
+        return refused("this is no regular file: name another place".into());
     }
     match if_exists {
         IfExists::Replace => Ok(()),
-        IfExists::Refuse => exists(EXISTS),
+        IfExists::Refuse => refused(exists()),
     }
 }
 
-const EXISTS: &str = "the file exists: name another, or replace it with `replace`";
+fn exists() -> Words {
+    words!["the file exists: name another, or replace it with ", key("replace")]
+}
 
 /// A place on a local disk or S3 where a file may be written.
 ///
@@ -125,7 +126,8 @@ impl OutputFile {
     /// that the place can be written to.
     ///
     /// # Errors
-    /// [`StorageError::OutputExists`] if the place is taken; otherwise an error of the disk or the object store.
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the place is taken; otherwise an error
+    /// of the disk or the object store.
     pub async fn try_new(storage: &Storage, url: &str, if_exists: IfExists) -> Result<Self> {
         let place = storage.folder(url)?;
         if !place.is_remote() {
@@ -133,7 +135,7 @@ impl OutputFile {
             return LocalFile::try_new(&storage.base().join(path), if_exists).map(Self::Local);
         }
         if if_exists == IfExists::Refuse && place.find().await?.is_some() {
-            return Err(StorageError::OutputExists { url: url.to_owned(), reason: EXISTS.to_owned() });
+            return Err(Fault::output_exists(url.to_owned(), exists()));
         }
         Ok(Self::Remote(place))
     }

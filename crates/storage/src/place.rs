@@ -3,8 +3,9 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path as LocalPath;
 
+use nearprint_fault::Result;
+
 use crate::backend::Backend;
-use crate::error::Result;
 use crate::folder::Folder;
 use crate::listing::{WantedFiles, is_hidden};
 use crate::storage::Storage;
@@ -53,7 +54,7 @@ impl Storage {
     /// Returns whether a listing of `pattern` would find something at `place` or below it.
     ///
     /// # Errors
-    /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the pattern is malformed or its URL is not supported.
     pub fn reaches(&self, pattern: &str, place: &Folder) -> Result<bool> {
         let (base, glob) = self.place_of(pattern)?;
         let wanted = glob.map_or(WantedFiles::All, WantedFiles::Matching);
@@ -67,7 +68,7 @@ impl Storage {
     /// wildcards names itself.
     ///
     /// # Errors
-    /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the pattern is malformed or its URL is not supported.
     pub fn covers(&self, pattern: &str, place: &Folder) -> Result<bool> {
         let (base, glob) = self.place_of(pattern)?;
         let names = glob.and_then(|glob| Some((WantedFiles::Matching(glob), base.names_to(place)?)));
@@ -82,7 +83,7 @@ impl Storage {
     /// and for the path that equals the pattern.
     ///
     /// # Errors
-    /// [`StorageError::Usage`](crate::StorageError::Usage) if the pattern is malformed or its URL is not supported.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the pattern is malformed or its URL is not supported.
     pub fn begins_below(&self, pattern: &str, place: &Folder) -> Result<bool> {
         Ok(place.contains(&self.place_of(pattern)?.0) || place.contains(&self.folder(pattern)?))
     }

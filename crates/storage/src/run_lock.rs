@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::error::{Result, StorageError};
+use nearprint_fault::{Fault, Result};
 
 /// A lock on a file, held until this value is dropped. The file stays.
 ///
@@ -38,10 +38,11 @@ impl RunLock {
     /// not followed.
     ///
     /// # Errors
-    /// [`StorageError::TryAgain`] if somebody else holds the lock; [`StorageError::Io`] if the file cannot be opened or
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if somebody else holds the lock;
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the file cannot be opened or
     /// locked.
     pub async fn acquire(path: &Path, wait: Duration) -> Result<Self> {
-        let fail = |source| StorageError::Io { path: path.to_path_buf(), source };
+        let fail = |source| Fault::io(path)(source);
         let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(nofollow);
@@ -53,7 +54,7 @@ impl RunLock {
                 Err(TryLockError::Error(error)) => return Err(fail(error)),
                 Err(TryLockError::WouldBlock) if began.elapsed() >= wait => {
                     let reason = format!("{}: another run holds this lock", path.display());
-                    return Err(StorageError::TryAgain { reason });
+                    return Err(Fault::try_again(reason));
                 }
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
             }

@@ -1,13 +1,12 @@
 //! Blocking work on threads that nobody else waits for, and the text of a panic.
 
+use nearprint_fault::{Fault, foreign};
 use tokio::task::JoinError;
-
-use crate::error::{StorageError, foreign};
 
 /// Runs a computation on a thread that may block. A panic there becomes an error that names `stage`.
 ///
 /// # Errors
-/// The error of the computation, or [`StorageError::Internal`] if it panicked.
+/// The error of the computation, or [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if it panicked.
 ///
 /// # Panics
 /// Panics outside of a Tokio runtime.
@@ -17,7 +16,7 @@ pub async fn blocking<T, E>(
 ) -> Result<T, E>
 where
     T: Send + 'static,
-    E: From<StorageError> + Send + 'static,
+    E: From<Fault> + Send + 'static,
 {
     of_task(stage, tokio::task::spawn_blocking(compute).await)
 }
@@ -25,9 +24,9 @@ where
 /// Returns the result of a task. A panic in it becomes an error that names `stage`.
 ///
 /// # Errors
-/// The error of the task, or [`StorageError::Internal`] if it panicked.
-pub fn of_task<T, E: From<StorageError>>(stage: &'static str, ended: Result<Result<T, E>, JoinError>) -> Result<T, E> {
-    ended.map_err(|e| E::from(StorageError::Internal { stage, reason: e.to_string() })).flatten()
+/// The error of the task, or [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if it panicked.
+pub fn of_task<T, E: From<Fault>>(stage: &'static str, ended: Result<Result<T, E>, JoinError>) -> Result<T, E> {
+    ended.map_err(|e| E::from(Fault::internal(stage, e.to_string()))).flatten()
 }
 
 /// Returns the message of a panic on one line.

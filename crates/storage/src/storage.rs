@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use nearprint_fault::{Fault, Result};
 use object_store::path::Path;
 use tokio::sync::OnceCell;
 
 use crate::backend::Backend;
-use crate::error::{Result, StorageError};
+use crate::error::bad_file;
 use crate::folder::{Folder, local_folder};
 use crate::input::InputFile;
 use crate::listing::{Glob, Listing, WantedFiles};
@@ -16,6 +17,7 @@ use crate::locked::locked;
 use crate::redact::{holds_secrets, redact};
 use crate::roots::Roots;
 use crate::s3::{Bucket, Requests, S3Config, Shared};
+use crate::table_format::TableFormat;
 
 /// Opens places by path or URL. Clones share connections, credentials and counts.
 #[derive(Debug, Clone)]
@@ -87,11 +89,12 @@ impl Storage {
     /// assert!(storage.folder("s3://bucket/prefix")?.is_remote());
     /// let refused = storage.folder("https://example.org/pages").unwrap_err();
     /// assert_eq!(refused.kind(), ErrorKind::Usage);
-    /// # Ok::<(), nearprint_storage::StorageError>(())
+    /// # Ok::<(), nearprint_fault::Fault>(())
     /// ```
     ///
     /// # Errors
-    /// [`StorageError::Usage`] if the URL has another scheme or holds credentials; an error if the path or prefix is
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the URL has another scheme or holds credentials; an
+    /// error if the path or prefix is
     /// not valid.
     pub fn folder(&self, url: &str) -> Result<Folder> {
         if holds_secrets(url) {
@@ -99,7 +102,7 @@ impl Storage {
             let reason = format!(
                 "{scheme}://…: a URL must not hold credentials: write s3://bucket/prefix and give them by the environment or a profile"
             );
-            return Err(StorageError::Usage { reason });
+            return Err(Fault::usage(reason));
         }
         let url = if url == "/" { url } else { url.trim_end_matches('/') };
         match url.split_once("://") {
@@ -108,14 +111,14 @@ impl Storage {
             None => local_folder(&self.base, url),
             Some((scheme, _)) => {
                 let reason = format!("{url}: no support for {scheme}://: use a local path or s3://bucket/prefix");
-                Err(StorageError::Usage { reason })
+                Err(Fault::usage(reason))
             }
         }
     }
 
     fn s3_folder(&self, url: &str, rest: &str) -> Result<Folder> {
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let prefix = Path::parse(prefix).map_err(|e| StorageError::Usage { reason: format!("{url}: {e}") })?;
+        let prefix = Path::parse(prefix).map_err(|e| Fault::usage(format!("{url}: {e}")))?;
         let mut buckets = locked(&self.buckets);
         let new = || Arc::new(Bucket::new(bucket, &self.s3, &self.shared));
         let bucket = Arc::clone(buckets.entry(bucket.to_owned()).or_insert_with(new));
@@ -126,13 +129,15 @@ impl Storage {
     /// start with `_` or `.` are passed over at any depth.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] if there are no files (its message calls them `what`); [`StorageError::BadFile`]
-    /// if something looks like a file but cannot be read; [`StorageError::Table`] if a table is found; an error if the
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there are no files (its message calls
+    /// them `what`); [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData)
+    /// if something looks like a file but cannot be read; [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData)
+    /// if a table is found; an error if the
     /// place cannot be listed.
     pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
         let listed = self.listing(pattern, what).await?;
         match listed.unusable.into_iter().next() {
-            Some((file, reason)) => Err(StorageError::bad_file(file.url, reason)),
+            Some((file, reason)) => Err(bad_file(file.url, reason)),
             None => Ok(listed.files),
         }
     }
@@ -141,8 +146,10 @@ impl Storage {
     /// here: the listing names them.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] if nothing is found; [`StorageError::Table`] if a table is found; an error if the
-    /// place cannot be listed; [`StorageError::Usage`] if the place or a file lies outside the roots.
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if nothing is found;
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a table is found; an error if the
+    /// place cannot be listed; [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the place or a file lies
+    /// outside the roots.
     pub async fn listing(&self, pattern: &str, what: &'static str) -> Result<Listing> {
         let listed = self.listed(pattern).await?;
         if let Some(table) = &listed.table {
@@ -150,7 +157,7 @@ impl Storage {
         }
         self.refuse_links_outside(&listed.files)?;
         if listed.is_empty() {
-            return Err(StorageError::InputMissing { what, url: redact(pattern), remedy: NOTHING_THERE });
+            return Err(Fault::input_missing(what, redact(pattern), NOTHING_THERE));
         }
         Ok(listed)
     }
@@ -160,7 +167,7 @@ impl Storage {
         if pattern.contains('[') {
             match self.file_or_folder(pattern).await {
                 Ok(listed) if listed.is_empty() => {}
-                Err(error) if !matches!(error, StorageError::Table { .. }) => {}
+                Err(error) if error.matter::<TableFormat>().is_none() => {}
                 as_written => return as_written,
             }
         }
@@ -178,7 +185,7 @@ impl Storage {
     /// Returns the folder before the first wildcard of a pattern, or the place itself if there is no wildcard.
     ///
     /// # Errors
-    /// [`StorageError::Usage`] if the glob is malformed or the URL is not supported.
+    /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the glob is malformed or the URL is not supported.
     pub fn base_of(&self, pattern: &str) -> Result<Folder> {
         self.place_of(pattern).map(|(base, _)| base)
     }
@@ -211,7 +218,8 @@ impl Storage {
     /// be those of a table's partitions.
     ///
     /// # Errors
-    /// [`StorageError::Table`] if one of these folders is a table; an error if one of them cannot be examined.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if one of these folders is a table; an error if one
+    /// of them cannot be examined.
     pub async fn refuse_table_above(&self, place: &Folder) -> Result<()> {
         let mut place = place.clone();
         while let Some(above) = place.above() {
@@ -229,7 +237,8 @@ impl Storage {
     /// that may not be listed may still be read. If the permissions forbid that too, a warning says what is unknown.
     ///
     /// # Errors
-    /// [`StorageError::Table`] if the folder is a table; an error if it cannot be examined.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is a table; an error if it cannot be
+    /// examined.
     pub async fn refuse_table(&self, folder: &Folder) -> Result<()> {
         let place = folder.local.as_ref().map_or_else(|| folder.url.clone(), |path| path.display().to_string());
         let examined = Arc::clone(locked(&self.no_tables).entry(place).or_default());

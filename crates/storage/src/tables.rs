@@ -1,7 +1,9 @@
 //! Tables that consist of Parquet files and a log. The log says which rows of the files still count, so the files alone
 //! must not be read.
 
-use crate::error::{ErrorKind, Result, StorageError};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, words};
+
+use crate::error::is_forbidden;
 use crate::folder::{Folder, resolved};
 use crate::local::is_absence;
 use crate::table_format::TableFormat;
@@ -15,8 +17,16 @@ pub struct TablePlace {
 
 impl TablePlace {
     /// Returns the error that refuses to read the table.
-    pub fn refused(&self) -> StorageError {
-        StorageError::Table { url: self.url.clone(), format: self.format }
+    pub fn refused(&self) -> Fault {
+        let format = self.format;
+        let reason = words![
+            Part::Place,
+            format!(
+                " is {format} table: rows that it removed still stand in its files, so these are not read as they are: {}",
+                format.remedy()
+            ),
+        ];
+        Fault::bad_data(&self.url, reason).about(format)
     }
 }
 
@@ -24,7 +34,8 @@ impl Folder {
     /// Refuses a folder that is a table itself, and warns if the permissions forbid to find out.
     ///
     /// # Errors
-    /// [`StorageError::Table`] if the folder is a table; an error if it cannot be examined.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is a table; an error if it cannot be
+    /// examined.
     pub(crate) async fn refuse_table(&self) -> Result<()> {
         let mut unknown = Vec::new();
         let marks = TableFormat::FOLDERS.map(|name| async move { (name, self.format_by(name).await) });
@@ -32,7 +43,7 @@ impl Folder {
             match found {
                 Ok(Some(format)) => return Err(TablePlace { url: self.url().to_owned(), format }.refused()),
                 Ok(None) => {}
-                Err(error) if error.is_forbidden() => unknown.push(format!("{name}/")),
+                Err(error) if is_forbidden(&error) => unknown.push(format!("{name}/")),
                 // Without the bucket there is no table.
                 Err(error) if error.kind() == ErrorKind::InputMissing => {}
                 Err(error) => return Err(error),
@@ -55,7 +66,7 @@ impl Folder {
         if let Some(path) = &place.local {
             match path.symlink_metadata() {
                 Err(error) if is_absence(&error) => return Ok(None),
-                Err(error) => return Err(StorageError::io(path)(error)),
+                Err(error) => return Err(Fault::io(path)(error)),
                 Ok(_) if by_name.is_some() => return Ok(by_name),
                 Ok(_) => {}
             }

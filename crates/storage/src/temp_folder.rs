@@ -7,7 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::error::{Result, StorageError};
+use nearprint_fault::{Fault, Result};
+
 use crate::locked::locked;
 
 /// The beginning of their names.
@@ -58,22 +59,22 @@ impl TempFolder {
     /// Creates a folder in `parent`.
     ///
     /// # Errors
-    /// [`StorageError::Io`] if the folder or its marker cannot be created.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder or its marker cannot be created.
     pub fn try_new(parent: &Path) -> Result<Self> {
         for _ in 0..ATTEMPTS {
             let path = parent.join(format!("{PREFIX}{}", drawn_name()));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(StorageError::io(parent)(error)),
+                Err(error) => return Err(Fault::io(parent)(error)),
             }
-            if let Some((own, lock)) = marked(&path).map_err(StorageError::io(&path))? {
+            if let Some((own, lock)) = marked(&path).map_err(Fault::io(&path))? {
                 locked(&IN_USE).push(own.clone());
                 return Ok(Self { own, _lock: lock });
             }
         }
         let none = std::io::Error::new(ErrorKind::AlreadyExists, "no name for a temporary folder is free");
-        Err(StorageError::io(parent)(none))
+        Err(Fault::io(parent)(none))
     }
 
     /// Returns the folder's path.

@@ -7,12 +7,13 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use nearprint_fault::{Fault, Result, foreign};
+use nearprint_parquet::{FileRecord, published_path};
+use nearprint_storage::{Folder, Sha256Hex};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Result, StoreError};
+use crate::error::damaged_commit;
 use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
-use nearprint_parquet::{FileRecord, published_path};
-use nearprint_storage::{Folder, Sha256Hex, foreign};
 
 pub const VERSION: u32 = 2;
 
@@ -271,11 +272,13 @@ impl Stored {
     /// Reads the commit at a place.
     ///
     /// # Errors
-    /// [`StoreError::TryAgain`] if there is none; [`StoreError::DamagedCommit`] if its content is damaged;
-    /// [`StoreError::Refused`] if it has an unknown version; an error if the place does not answer.
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if there is none;
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if its content is damaged;
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if it has an unknown version; an error if the place
+    /// does not answer.
     pub async fn read(place: &Folder) -> Result<Self> {
         let content = place.get().await?;
-        let missing = || StoreError::TryAgain { reason: format!("{}: listed, but gone when read", place.url()) };
+        let missing = || Fault::try_again(format!("{}: listed, but gone when read", place.url()));
         Self::parse(place.url(), &content.ok_or_else(missing)?)
     }
 
@@ -283,7 +286,8 @@ impl Stored {
     /// JSON and contains its own checksum.
     ///
     /// # Errors
-    /// [`StoreError::DamagedCommit`] if the content is damaged; [`StoreError::Refused`] if it has an unknown version.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the content is damaged;
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if it has an unknown version.
     pub fn parse(url: &str, content: &[u8]) -> Result<Self> {
         #[derive(Deserialize)]
         struct Head {
@@ -297,9 +301,9 @@ impl Stored {
             Head { version: Some(version), .. } => {
                 let remedy = if version < VERSION { MAKE_ANEW } else { "use the release that wrote it" };
                 let reason = format!("commit version {version} is not {VERSION}: {remedy}");
-                Err(StoreError::Refused { url: url.to_owned(), reason })
+                Err(Fault::refused(url.to_owned(), reason))
             }
-            Head { .. } => Err(damaged(url, "not a commit of a nearprint store")),
+            Head { .. } => Err(damaged_commit(url, "not a commit of a nearprint store")),
         }
     }
 
@@ -322,8 +326,9 @@ impl Stored {
     /// Returns the commit with its pages, which are below `store`, or `None` if the commit was pruned.
     ///
     /// # Errors
-    /// [`StoreError::DamagedCommit`] if a page is missing or damaged; [`StoreError::Refused`] if a night is of a release
-    /// before 0.2.0; an error if the store does not answer.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is missing or damaged;
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if a night is of a release before 0.2.0; an error if the
+    /// store does not answer.
     pub async fn into_commit(self, store: &Folder) -> Result<Option<Commit>> {
         match self {
             Self::Whole(commit) => commit.with_pages(store).await.map(Some),
@@ -335,7 +340,8 @@ impl Stored {
     /// pages are added to `seen`.
     ///
     /// # Errors
-    /// [`StoreError::DamagedCommit`] if a page is missing or damaged; an error if the store does not answer.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is missing or damaged; an error if the
+    /// store does not answer.
     pub async fn unseen(self, store: &Folder, seen: &mut HashSet<String>) -> Result<(Vec<Night>, Vec<String>)> {
         let commit = match self {
             Self::Pruned(_) => return Ok((Vec::new(), Vec::new())),
@@ -355,10 +361,10 @@ impl CommitFile {
     fn parse(url: &str, content: &[u8]) -> Result<Self> {
         let commit: Self = from_json(url, content)?;
         if to_json(&commit)? != content {
-            return Err(damaged(url, "a commit that no release wrote in this form"));
+            return Err(damaged_commit(url, "a commit that no release wrote in this form"));
         }
         if commit.sha256.as_deref() != Some(commit.own_sha256()?.as_str()) {
-            return Err(damaged(url, "its content is not what its own SHA-256 says"));
+            return Err(damaged_commit(url, "its content is not what its own SHA-256 says"));
         }
         Ok(commit)
     }
@@ -381,7 +387,7 @@ impl CommitFile {
         nights.extend(self.nights);
         if let Some(night) = nights.iter().find(|night| !night.output.ends_with(&night_records(&night.dt))) {
             let reason = format!("the results of night {} are no tables, as before 0.2.0: {MAKE_ANEW}", night.dt);
-            return Err(StoreError::Refused { url: store.url().to_owned(), reason });
+            return Err(Fault::refused(store.url(), reason));
         }
         Ok(Commit {
             algorithm: self.algorithm,
@@ -405,9 +411,10 @@ const PAGES_AT_ONCE: usize = 16;
 impl Page {
     async fn read(store: &Folder, digest: &str) -> Result<Self> {
         let place = store.join(&page_file(digest));
-        let content = place.get().await?.ok_or_else(|| damaged(place.url(), "a commit names it, but it is gone"))?;
+        let content =
+            place.get().await?.ok_or_else(|| damaged_commit(place.url(), "a commit names it, but it is gone"))?;
         if page_digest(&content) != digest {
-            return Err(damaged(place.url(), "its content is not what its name says"));
+            return Err(damaged_commit(place.url(), "its content is not what its name says"));
         }
         from_json(place.url(), &content)
     }
@@ -435,7 +442,7 @@ impl Commit {
     /// Invariant: the same state always has the same bytes.
     ///
     /// # Errors
-    /// [`StoreError::Internal`] if the state cannot be written as JSON.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the state cannot be written as JSON.
     pub fn encode(&self) -> Result<Encoded> {
         let n_paged = self.nights.len() / PAGE_NIGHTS * PAGE_NIGHTS;
         let (earlier, latest) = self.nights.split_at(n_paged);
@@ -551,19 +558,14 @@ pub fn pruned(number: u64) -> Bytes {
 
 fn from_json<T: serde::de::DeserializeOwned>(url: &str, content: &[u8]) -> Result<T> {
     serde_json::from_slice(content)
-        .map_err(|e| damaged(url, &format!("not a commit of a nearprint store ({})", foreign(&e))))
-}
-
-fn damaged(url: &str, reason: &str) -> StoreError {
-    StoreError::DamagedCommit { file: url.to_owned(), reason: nearprint_storage::one_line(reason) }
+        .map_err(|e| damaged_commit(url, format!("not a commit of a nearprint store ({})", foreign(&e))))
 }
 
 /// Returns canonical JSON: one line, with the fields in the order of their declaration.
 ///
 /// # Errors
-/// [`StoreError::Internal`] if the value cannot be written as JSON.
+/// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the value cannot be written as JSON.
 pub fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
-    let text =
-        serde_json::to_string(value).map_err(|e| StoreError::Internal { stage: "commit", reason: e.to_string() })?;
+    let text = serde_json::to_string(value).map_err(|e| Fault::internal("commit", e.to_string()))?;
     Ok(Bytes::from(text + "\n"))
 }

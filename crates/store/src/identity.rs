@@ -1,14 +1,15 @@
 //! Identities of stores. A store draws a random identity, and an output bears the identity of the store that publishes
 //! into it. So two stores never publish into one output, and no store deletes files of another.
 
+use nearprint_fault::{ErrorKind, Fault, Part, Result, foreign, words};
+use nearprint_parquet::{DELTA_LOG, PublishedDataset};
+use nearprint_storage::{Folder, Sha256Hex, Storage};
 use serde::{Deserialize, Serialize};
 
 use crate::commit::to_json;
-use crate::error::{Result, StoreError};
+use crate::error::IsOutput;
 use crate::names::{MANIFEST, drawn_number};
 use crate::store::Store;
-use nearprint_parquet::{DELTA_LOG, PublishedDataset};
-use nearprint_storage::{Folder, Sha256Hex, Storage, StorageError, foreign};
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
 pub const IDENTITY: &str = "_store.json";
@@ -37,13 +38,14 @@ impl Identity {
 /// Returns the identity in a folder, or `None` if the folder has none.
 ///
 /// # Errors
-/// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the identity is damaged or has another version; an
+/// error if it cannot be read.
 pub async fn identity_in(folder: &Folder) -> Result<Option<String>> {
     let place = folder.join(IDENTITY);
     let Some(content) = place.get().await? else {
         return Ok(None);
     };
-    let refused = |reason: String| StoreError::Refused { url: place.url().to_owned(), reason };
+    let refused = |reason: String| Fault::refused(place.url().to_owned(), reason);
     let damaged = |why: &str| {
         let copy = "copy the one of the store to its outputs, or that of an output to the store";
         refused(format!("not what names a nearprint store ({why}): {copy}"))
@@ -61,22 +63,25 @@ pub async fn identity_in(folder: &Folder) -> Result<Option<String>> {
 /// Writes an identity into a folder that has none. Returns the identity that the folder then has.
 async fn identify(folder: &Folder, store: &str) -> Result<String> {
     folder.join(IDENTITY).put_if_absent(to_json(&Identity::of(store)?)?).await?;
-    let missing = || StoreError::TryAgain { reason: format!("{}/{IDENTITY}: gone since it was written", folder.url()) };
+    let missing = || Fault::try_again(format!("{}/{IDENTITY}: gone since it was written", folder.url()));
     identity_in(folder).await?.ok_or_else(missing)
 }
 
 /// Returns the error for a place that has no store, or a store without commits.
-pub async fn missing_store(folder: &Folder) -> StoreError {
+pub async fn missing_store(folder: &Folder) -> Fault {
     let (what, remedy) = match identity_in(folder).await {
         Ok(Some(identity)) if is_output(folder).await => {
-            let (url, store) = (folder.url().to_owned(), store_beside(folder, &identity).await);
-            return StoreError::IsOutput { url, identity, store };
+            let store = store_beside(folder, &identity).await;
+            let name = store.as_deref().unwrap_or(&identity);
+            let is = format!(" is no store: it is an output, the results of the store {name}");
+            let fault = Fault::new(ErrorKind::InputMissing, words![Part::Place, is]).at(folder.url());
+            return fault.remedy("name that store").about(IsOutput { store });
         }
         Ok(Some(_)) => ("night in the store", "the store is made, and has no night yet: run one first"),
         Ok(None) => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
         Err(error) => return error,
     };
-    StorageError::InputMissing { what, url: folder.url().to_owned(), remedy }.into()
+    Fault::input_missing(what, folder.url().to_owned(), remedy)
 }
 
 /// Returns whether a folder has results. One that cannot be listed has none that anybody can see.
@@ -105,7 +110,8 @@ impl Store {
     /// Returns the store's identity. It is `None` before one has been drawn, and if it was lost.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the identity is damaged or has another version; an
+    /// error if it cannot be read.
     pub async fn identity(&self) -> Result<Option<String>> {
         identity_in(&self.folder).await
     }
@@ -113,7 +119,8 @@ impl Store {
     /// Returns the store's identity, and draws one if the store has none.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] if the identity is damaged or has another version; an error if it cannot be read or
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the identity is damaged or has another version; an
+    /// error if it cannot be read or
     /// written.
     pub async fn make_identity(&self) -> Result<String> {
         match self.identity().await? {
@@ -126,7 +133,8 @@ impl Store {
     /// none yet.
     ///
     /// # Errors
-    /// [`StoreError::OutputExists`] if the output belongs to another store; an error if an identity cannot be read.
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the output belongs to another store; an
+    /// error if an identity cannot be read.
     pub async fn refuse_output_of_another(&self, identity: Option<&str>, output: &Folder) -> Result<()> {
         match identity_in(output).await? {
             // Another execution may have drawn the store's identity in the meantime, and claimed the output with it.
@@ -141,7 +149,8 @@ impl Store {
     /// output's disk may not be mounted. One night that is found is enough: the output has only lost its identity.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`] if no published night is found; an error if the output cannot be read.
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if no published night is found; an error
+    /// if the output cannot be read.
     pub async fn refuse_unmounted_output(&self, storage: &Storage, output: &Folder) -> Result<()> {
         if identity_in(output).await?.is_some() {
             return Ok(());
@@ -160,15 +169,15 @@ impl Store {
         }
         let remedy =
             "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there";
-        Err(StorageError::InputMissing { what: "results of earlier nights", url: output.url().to_owned(), remedy }
-            .into())
+        Err(Fault::input_missing("results of earlier nights", output.url().to_owned(), remedy))
     }
 
     /// Refuses a store without commits if the output has published nights. In that case either the store's commits are
     /// lost, or it is another store.
     ///
     /// # Errors
-    /// [`StoreError::OutputExists`] if the output has published nights; an error if the output or the store cannot be
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the output has published nights; an
+    /// error if the output or the store cannot be
     /// read.
     pub async fn refuse_lost_commits(&self, output: &Folder) -> Result<()> {
         if !self.is_new() {
@@ -185,7 +194,7 @@ impl Store {
                     "nights are published here ({name}), and {} has no commit: restore its _commits, or name an output of its own",
                     self.folder.url()
                 );
-                return Err(StoreError::OutputExists { url: output.url().to_owned(), reason });
+                return Err(Fault::output_exists(output.url().to_owned(), reason));
             }
         }
         Ok(())
@@ -194,7 +203,8 @@ impl Store {
     /// Makes the output belong to this store.
     ///
     /// # Errors
-    /// [`StoreError::OutputExists`] if the output belongs to another store; an error if its identity cannot be read or
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the output belongs to another store; an
+    /// error if its identity cannot be read or
     /// written.
     pub async fn claim_output(&self, identity: &str, output: &Folder) -> Result<()> {
         let owner = match identity_in(output).await? {
@@ -204,12 +214,12 @@ impl Store {
         if owner == identity { Ok(()) } else { Err(self.of_another(output)) }
     }
 
-    pub(crate) fn of_another(&self, output: &Folder) -> StoreError {
+    pub(crate) fn of_another(&self, output: &Folder) -> Fault {
         let reason = format!(
             "another store publishes into it, not {}: check the place of the store (is it mounted, and spelled right?), or name an output of its own",
             self.folder.url()
         );
-        StoreError::OutputExists { url: output.url().to_owned(), reason }
+        Fault::output_exists(output.url().to_owned(), reason)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 
 use futures::future::try_join_all;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::LookupPlan;
 use nearprint_parquet::ParquetFile;
 
 use crate::commit::{SegmentRecord, is_worth_reading};
-use crate::error::{Result, StoreError};
+use crate::error::damaged;
 use crate::store::Store;
 
 /// The metadata key of an index's files for the number of bits that their order permutes.
@@ -30,7 +31,8 @@ impl Store {
     /// with a warning: the runs have the same data.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if a table is not what its record says; an error if a file cannot be read.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a table is not what its record says; an error if
+    /// a file cannot be read.
     pub async fn open_indexes(&self) -> Result<Vec<OpenIndex>> {
         let rows: HashMap<&str, u64> =
             self.nights().iter().map(|n| (n.run.digest.as_str(), n.run.n_fingerprints)).collect();
@@ -54,7 +56,7 @@ impl Store {
                 let Some(file) = place.find().await?.filter(|file| file.size == recorded.bytes) else {
                     let table = place.url();
                     tracing::warn!(table, "a table of the index is gone or damaged: scanning; mend with store index");
-                    return Ok::<_, StoreError>(None);
+                    return Ok::<_, Fault>(None);
                 };
                 Ok(Some(ParquetFile::open(file).await?))
             }
@@ -89,7 +91,7 @@ impl OpenIndex {
         let said: Option<Vec<(u32, Vec<u64>)>> = tables.iter().map(read).collect();
         let same = said.filter(|said| said.windows(2).all(|pair| pair[0] == pair[1]));
         let Some((bits, rows)) = same.and_then(|said| said.into_iter().next()) else {
-            return Err(StoreError::damaged(url(&tables), "its tables do not say which runs they have"));
+            return Err(damaged(url(&tables), "its tables do not say which runs they have"));
         };
         let n_rows = rows.iter().fold(0u64, |sum, &rows| sum.saturating_add(rows));
         let is_whole = rows.len() == record.runs.len()
@@ -97,7 +99,7 @@ impl OpenIndex {
             && tables.len() == LookupPlan::COPIES as usize
             && tables.iter().all(|table| table.n_rows() == n_rows);
         if !is_whole {
-            return Err(StoreError::damaged(url(&tables), "its tables do not have the rows that the commit records"));
+            return Err(damaged(url(&tables), "its tables do not have the rows that the commit records"));
         }
         let runs = record.runs.iter().cloned().zip(rows).collect();
         Ok(Self { digest: record.digest.clone(), runs, bits, tables })

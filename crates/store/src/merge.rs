@@ -8,13 +8,14 @@ use std::ops::{Range, RangeInclusive};
 
 use arrow::datatypes::UInt64Type;
 use futures::{StreamExt, TryStreamExt};
-use parquet::arrow::arrow_reader::RowSelection;
-use parquet::file::page_index::column_index::ColumnIndexMetaData;
-
-use crate::error::{Result, StoreError};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::FINGERPRINT;
 use nearprint_parquet::{Columns, ParquetFile, Read};
 use nearprint_storage::{in_memory, row_number};
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+
+use crate::error::damaged;
 
 /// A fingerprint and the place of its document. The order of these values is the order of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +125,7 @@ impl Merge {
         let cursors = runs.iter().map(|run| Cursor::new(run, range.clone(), window_rows));
         let read = |mut cursor: Cursor| async move {
             let head = cursor.read_window().await?;
-            Ok::<_, StoreError>((cursor, head))
+            Ok::<_, Fault>((cursor, head))
         };
         let reading: Vec<_> = cursors.map(read).collect();
         let opened: Vec<(Cursor, Option<MergedRow>)> =
@@ -206,7 +207,7 @@ impl Cursor {
             self.ahead.start = rows.end;
             if rows.end > u64::from(u32::MAX) {
                 let reason = "it has more rows than a run can have";
-                return Err(StoreError::damaged(&self.parquet.file.url, reason));
+                return Err(damaged(&self.parquet.file.url, reason));
             }
             self.window = read(&self.parquet, &rows).await?;
             self.check_order(rows.start)?;
@@ -226,7 +227,7 @@ impl Cursor {
     fn check_order(&mut self, first_row: u64) -> Result<()> {
         for (row, &fingerprint) in (first_row + 1..).zip(&self.window) {
             if fingerprint < self.last {
-                return Err(StoreError::damaged(&self.parquet.file.url, format!("row {row} is out of order")));
+                return Err(damaged(&self.parquet.file.url, format!("row {row} is out of order")));
             }
             self.last = fingerprint;
         }
@@ -248,5 +249,5 @@ async fn read(parquet: &ParquetFile, rows: &Range<u64>) -> Result<Vec<u64>> {
         return Ok(fingerprints);
     }
     let reason = format!("gave {} of {} rows", fingerprints.len(), rows.end - rows.start);
-    Err(StoreError::damaged(&parquet.file.url, reason))
+    Err(damaged(&parquet.file.url, reason))
 }

@@ -1,8 +1,7 @@
 //! The names of the objects in a store.
 
+use nearprint_fault::Result;
 use nearprint_storage::Folder;
-
-use crate::error::Result;
 
 /// The folder of the commits, below the store.
 pub const COMMITS: &str = "_commits";

@@ -9,16 +9,16 @@ use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::Origin;
-use nearprint_storage::ErrorKind;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
+use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
 
 use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
-use crate::error::{Result, StoreError};
+use crate::error::damaged;
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
 use crate::shadows::{Recrawls, Shadow, Shadowed};
 use crate::store::Store;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
-use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
 
 /// The names of runs. Each is held in memory once.
 #[derive(Debug, Default)]
@@ -55,19 +55,20 @@ impl Store {
     /// Opens a file of a night's run: `fingerprints`, `short`, `empty`, `ids` or `shadows`.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if the file is missing, or has another size than the commit records; an error if it cannot
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file is missing, or has another size than the
+    /// commit records; an error if it cannot
     /// be read.
     pub async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
         let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
         let file = place.file().await.map_err(|e| match e.kind() {
-            ErrorKind::InputMissing => StoreError::damaged(place.url(), "the file is gone"),
-            _ => e.into(),
+            ErrorKind::InputMissing => damaged(place.url(), "the file is gone"),
+            _ => e,
         })?;
         let recorded = night.run.files.iter().find(|f| f.name == format!("{name}/part-00000.parquet"));
         if recorded.is_none_or(|f| f.bytes != file.size) {
-            return Err(StoreError::damaged(&file.url, "its size is not the one that the store's commit records"));
+            return Err(damaged(&file.url, "its size is not the one that the store's commit records"));
         }
-        Ok(ParquetFile::open(file).await?)
+        ParquetFile::open(file).await
     }
 
     /// Returns the nights with which a night of date `dt` is joined: those of earlier dates.
@@ -169,7 +170,7 @@ impl Store {
     /// Returns the shadowed rows by run: the given ones, and those that the given nights shadow among each other.
     async fn shadowed<'a>(&'a self, nights: &[&'a Night], mut shadowed: Shadowed) -> Result<Shadowed> {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
-        let of_night = |&night: &&'a Night| async move { Ok::<_, StoreError>((night, self.shadows(night).await?)) };
+        let of_night = |&night: &&'a Night| async move { Ok::<_, Fault>((night, self.shadows(night).await?)) };
         let mut of_nights = at_once(nights.iter().map(|night| of_night(night).boxed()).collect());
         while let Some((night, found)) = of_nights.try_next().await? {
             for shadow in found {
@@ -211,7 +212,7 @@ impl Store {
         let mut recrawls = Recrawls::default();
         let this: Arc<str> = "".into();
         let others = self.nights().iter().filter(|n| n.dt != dt);
-        let of_night = |night: &'a Night| async move { Ok::<_, StoreError>((night, self.same_ids(night, own).await?)) };
+        let of_night = |night: &'a Night| async move { Ok::<_, Fault>((night, self.same_ids(night, own).await?)) };
         let mut of_nights = at_once(others.map(|night| of_night(night).boxed()).collect());
         while let Some((night, found)) = of_nights.try_next().await? {
             let digest: Arc<str> = night.run.digest.as_str().into();
@@ -255,7 +256,7 @@ impl Store {
         let too_many = |_| {
             let reason =
                 format!("{n_fingerprints} fingerprints and {n_short} short texts are more than a run can have");
-            StoreError::damaged(self.run_folder(&night.run.digest).url(), reason)
+            damaged(self.run_folder(&night.run.digest).url(), reason)
         };
         let empty = u32::try_from(n_fingerprints.saturating_add(n_short)).map_err(too_many)?;
         Ok((u32::try_from(n_fingerprints).map_err(too_many)?, empty))
@@ -305,7 +306,7 @@ async fn confirm_in(
     }
     if of_rows.next().is_some() {
         let reason = "it has fewer rows than the ids of its run name";
-        return Err(StoreError::damaged(&parquet.file.url, reason));
+        return Err(damaged(&parquet.file.url, reason));
     }
     Ok(())
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::num::NonZeroU32;
 
+use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_parquet::{FileRecord, is_sound, mend_files};
 use nearprint_storage::{Folder, in_memory};
 
 use crate::commit::{Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
-use crate::error::{Result, StoreError};
 use crate::info::{NightInfo, SegmentInfo, StoreInfo};
 use crate::names::{
     COMMITS, PAGES, commit_name, commit_numbers, drawn_number, generation_name, index_name, page_name, run_name,
@@ -75,8 +75,10 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`StoreError::DamagedCommit`] if the commit or a page is damaged; [`StoreError::Refused`] if the commit has an
-    /// unknown version; [`StoreError::TryAgain`] if the commit was pruned after it was listed; an error if the place
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the commit or a page is damaged;
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the commit has an
+    /// unknown version; [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the commit was pruned after it
+    /// was listed; an error if the place
     /// does not answer.
     pub async fn open(folder: &Folder) -> Result<Self> {
         let commit = match commit_numbers(folder).await?.last() {
@@ -85,7 +87,7 @@ impl Store {
                 let place = folder.join(COMMITS).join(&commit_name(number));
                 let stored = Stored::read(&place).await?.into_commit(folder).await?;
                 // Commits are pruned only long after they were superseded, so the listing missed a newer one.
-                let pruned = || StoreError::TryAgain { reason: format!("{}: pruned since it was listed", place.url()) };
+                let pruned = || Fault::try_again(format!("{}: pruned since it was listed", place.url()));
                 Some(stored.ok_or_else(pruned)?)
             }
         };
@@ -221,7 +223,7 @@ impl Store {
     /// Refuses to create something again while `store gc` is deleting it.
     ///
     /// # Errors
-    /// [`StoreError::TryAgain`] if a removal at work has this name.
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if a removal at work has this name.
     pub fn refuse_removing(&self, name: &str) -> Result<()> {
         if self.removing().iter().all(|removal| removal.names.iter().all(|n| n != name)) {
             return Ok(());
@@ -230,7 +232,7 @@ impl Store {
             "{}: `store gc` is deleting an earlier {name}; one that was killed stands in the way for an hour",
             self.folder.url()
         );
-        Err(StoreError::TryAgain { reason })
+        Err(Fault::try_again(reason))
     }
 
     /// Returns the night of a date.
@@ -279,11 +281,21 @@ impl Store {
     /// the settings in which the configuration of another digest differs from it, as far as that can be told.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] if the store has another configuration.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the store has another configuration.
     pub fn refuse_other_config<D: Display>(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<D>) -> Result<()> {
         let remedy = (
-            "give the store's value, or start a new store",
-            "use its settings of the profile, its files (`user_dictionary`, `stop_words`, `idf`), its selector in `html_text`, and the release that made it, or start a new store",
+            "give the store's value, or start a new store".into(),
+            words![
+                "use its settings of the profile, its files (",
+                key("user_dictionary"),
+                ", ",
+                key("stop_words"),
+                ", ",
+                key("idf"),
+                "), its selector in ",
+                key("html_text"),
+                ", and the release that made it, or start a new store"
+            ],
         );
         self.refuse_unlike(digest, differing, remedy)
     }
@@ -292,10 +304,14 @@ impl Store {
     /// compared with the night's. `differing` is that of [`refuse_other_config`](Self::refuse_other_config).
     ///
     /// # Errors
-    /// [`StoreError::Refused`] if the store has another configuration.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the store has another configuration.
     pub fn refuse_as_reference<D: Display>(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<D>) -> Result<()> {
-        let remedy = "take it out of `references`, or name a store that was made of the same documents with this one's profile and release";
-        self.refuse_unlike(digest, differing, (remedy, remedy))
+        let remedy = words![
+            "take it out of ",
+            key("references"),
+            ", or name a store that was made of the same documents with this one's profile and release"
+        ];
+        self.refuse_unlike(digest, differing, (remedy.clone(), remedy))
     }
 
     /// The remedies are those for settings that are known to differ, and for others.
@@ -303,7 +319,7 @@ impl Store {
         &self,
         digest: &str,
         differing: impl FnOnce(&str) -> Vec<D>,
-        (of_known, of_unknown): (&str, &str),
+        (of_known, of_unknown): (Words, Words),
     ) -> Result<()> {
         let Some(commit) = self.commit.as_ref().filter(|commit| commit.config_digest != digest) else {
             return Ok(());
@@ -312,14 +328,17 @@ impl Store {
         let known = known.join(", ");
         let what = "the store was made with another configuration";
         let reason = match known.is_empty() {
-            false => format!("{what}: {known}: {of_known}"),
-            true => format!(
-                "{what} (its digest {}, this one's {}), which no named profile explains: {of_unknown}",
-                short(&commit.config_digest),
-                short(digest)
-            ),
+            false => words![format!("{what}: {known}: "), of_known],
+            true => words![
+                format!(
+                    "{what} (its digest {}, this one's {}), which no named profile explains: ",
+                    short(&commit.config_digest),
+                    short(digest)
+                ),
+                of_unknown
+            ],
         };
-        Err(StoreError::Refused { url: self.folder.url().to_owned(), reason })
+        Err(Fault::refused(self.folder.url().to_owned(), reason))
     }
 
     /// Makes a night visible, in place of one with the same date. The same commit forgets the nights before the
@@ -328,7 +347,8 @@ impl Store {
     /// and again. If only a compaction was faster, the night is committed on top of it.
     ///
     /// # Errors
-    /// [`StoreError::TryAgain`] if `store gc` is deleting something that the commit needs; an error if the store cannot
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting something that the
+    /// commit needs; an error if the store cannot
     /// be read or written.
     pub async fn commit(&self, night: &Night, keep_nights: Option<NonZeroU32>, made_by: &MadeBy) -> Result<bool> {
         if self.put_night(night, keep_nights, made_by).await? {
@@ -402,21 +422,22 @@ impl Store {
             self.refuse_removing(&page_name(digest))?;
             if commit.removing.iter().any(|removal| removal.names.contains(&page_name(digest))) {
                 let reason = format!("commit {} would give up its own page {digest}", commit.sequence);
-                return Err(StoreError::Internal { stage: "commit", reason });
+                return Err(Fault::internal("commit", reason));
             }
             if !known.contains(digest) {
                 self.folder.join(&place).put(content).await?;
             }
         }
         let place = self.folder.join(COMMITS).join(&commit_name(commit.sequence));
-        Ok(place.put_if_absent(encoded.commit).await?)
+        place.put_if_absent(encoded.commit).await
     }
 
     /// Checks that an S3 server keeps the promise on which commits depend: a second put-if-absent must fail. With
     /// [`Writers::One`] the promise is not needed, and a server that breaks it only causes a warning.
     ///
     /// # Errors
-    /// [`StoreError::Refused`] if the server breaks the promise; an error if it does not answer.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server breaks the promise; an error if it does
+    /// not answer.
     pub async fn probe_conditional_put(&self, writers: Writers) -> Result<()> {
         probe_conditional_put(&self.folder, writers).await
     }
@@ -458,7 +479,8 @@ impl Store {
 /// depend on it too.
 ///
 /// # Errors
-/// [`StoreError::Refused`] if the server breaks the promise; an error if it does not answer.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server breaks the promise; an error if it does not
+/// answer.
 pub async fn probe_conditional_put(folder: &Folder, writers: Writers) -> Result<()> {
     if !folder.is_remote() {
         return Ok(());
@@ -475,9 +497,12 @@ pub async fn probe_conditional_put(folder: &Folder, writers: Writers) -> Result<
         tracing::warn!(store, "the server ignores If-None-Match on PUT: two writers at once would lose nights");
         return Ok(());
     }
-    let reason = "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or \
-                  set `single_writer` where never two write at once";
-    Err(StoreError::Refused { url: folder.url().to_owned(), reason: reason.to_owned() })
+    let reason = words![
+        "the server ignores If-None-Match on PUT, so two runs could overwrite each other: use another server, or set ",
+        key("single_writer"),
+        " where never two write at once"
+    ];
+    Err(Fault::refused(folder.url().to_owned(), reason.to_owned()))
 }
 
 /// Describes a night. `before` is the digest of the runs of all earlier dates.

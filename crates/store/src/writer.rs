@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::SchemaRef;
-use xxhash_rust::xxh3::xxh3_64;
-
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::schema::{CONFIG_DIGEST, EMPTY, IDS, SHADOWS, SHORT};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
 use nearprint_storage::Sha256Hex;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::commit::RunRecord;
-use crate::error::{Result, StoreError};
 use crate::shadows::Shadow;
-use nearprint_parquet::schema::{CONFIG_DIGEST, EMPTY, IDS, SHADOWS, SHORT};
 
 /// A run that waits to be uploaded.
 pub struct StagedRun {
@@ -70,7 +69,7 @@ impl<'a> RunWriter<'a> {
     /// An error of the disk.
     pub fn fingerprints(&mut self, rows: RecordBatch) -> Result<()> {
         self.n_fingerprints += rows.num_rows() as u64;
-        Ok(self.fingerprints.write(rows)?)
+        self.fingerprints.write(rows)
     }
 
     /// Writes documents below the feature floor: the next rows of [`SHORT`], in its order.
@@ -79,7 +78,7 @@ impl<'a> RunWriter<'a> {
     /// An error of the disk.
     pub fn short(&mut self, rows: RecordBatch) -> Result<()> {
         self.n_short += rows.num_rows() as u64;
-        Ok(self.short.write(rows)?)
+        self.short.write(rows)
     }
 
     /// Writes documents without text: the next rows of [`EMPTY`], in its order.
@@ -87,7 +86,7 @@ impl<'a> RunWriter<'a> {
     /// # Errors
     /// An error of the disk.
     pub fn empty(&mut self, rows: RecordBatch) -> Result<()> {
-        Ok(self.empty.write(rows)?)
+        self.empty.write(rows)
     }
 
     /// Writes the ids and shadows, and returns the run. `ids` are pairs of ([`id_hash`], row of the run), in the order
@@ -136,7 +135,7 @@ fn write_ids(ids: impl Iterator<Item = (u64, u32)>, mut writer: DatasetWriter) -
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&IDS), arrays).map_err(internal)?)?;
     }
-    Ok(writer.finish()?)
+    writer.finish()
 }
 
 fn write_shadows<'a>(shadows: impl Iterator<Item = &'a Shadow>, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
@@ -149,9 +148,9 @@ fn write_shadows<'a>(shadows: impl Iterator<Item = &'a Shadow>, mut writer: Data
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&SHADOWS), arrays).map_err(internal)?)?;
     }
-    Ok(writer.finish()?)
+    writer.finish()
 }
 
-fn internal(error: arrow::error::ArrowError) -> StoreError {
-    StoreError::Internal { stage: "store", reason: error.to_string() }
+fn internal(error: arrow::error::ArrowError) -> Fault {
+    Fault::internal("store", error.to_string())
 }

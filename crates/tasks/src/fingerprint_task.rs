@@ -13,16 +13,16 @@ use futures::stream::BoxStream;
 use nearprint_documents::{
     BadReason, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents, PassedReason, ReadBytes, Seam,
 };
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
-use nearprint_parquet::{Columns, DatasetError, ReadLimits};
+use nearprint_parquet::{Columns, ReadLimits};
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
-use nearprint_storage::{Progress, Storage, blocking, in_pool, panic_text};
+use nearprint_storage::{Progress, Storage, Unreadable, blocking, in_pool, panic_text};
 use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason, fixed_size_binary};
-use crate::error::{Result, TaskError};
 use crate::file_reading::FileReading;
 use crate::stream::{TaskBatch, produce};
 
@@ -272,13 +272,12 @@ pub fn fingerprint_task(
                     sender.send(TaskBatch::Rows(rows)).await?;
                 }
                 Ok(None) => break,
-                Err(DatasetError::BadFile { reason, .. } | DatasetError::BadFormat { reason, .. })
-                    if context.passes_over_files =>
-                {
+                Err(error) if context.passes_over_files && error.matter::<Unreadable>().is_some() => {
+                    let reason = error.reason_in_file();
                     sender.send(file_note(task.reading, Note { reason: Some(&reason), ..Note::default() })?).await?;
                     break;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         reached.end();
@@ -385,9 +384,8 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
             Err(reason) => return Ok(Some(Err(reason))),
         };
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| context.fingerprinter.fingerprint(text)));
-        done.map(|done| Some(Ok(Some(done)))).map_err(|panic| TaskError::Internal {
-            stage: "fingerprinting",
-            reason: format!("{url} row {}: {}", batch.rows[i], panic_text(&*panic)),
+        done.map(|done| Some(Ok(Some(done)))).map_err(|panic| {
+            Fault::internal("fingerprinting", format!("{url} row {}: {}", batch.rows[i], panic_text(&*panic)))
         })
     };
     let done: Vec<Option<Done>> = in_pool(|| (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>())?;
@@ -432,6 +430,6 @@ fn outcome_columns(done: &[Option<&FingerprintedText>]) -> Result<[ArrayRef; 6]>
     ])
 }
 
-fn defect(reason: impl Display) -> TaskError {
-    TaskError::internal("fingerprinting", reason)
+fn defect(reason: impl Display) -> Fault {
+    Fault::internal("fingerprinting", reason)
 }

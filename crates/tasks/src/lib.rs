@@ -16,7 +16,6 @@
 
 mod batch;
 mod engine;
-mod error;
 mod file_reading;
 mod fingerprint_task;
 mod map;
@@ -26,7 +25,6 @@ mod stream;
 
 pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, dataset};
 pub use engine::{Engine, Weighed, Workers};
-pub use error::{Result, TaskError};
 pub use file_reading::FileReading;
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
 pub use map::{

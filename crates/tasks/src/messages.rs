@@ -15,8 +15,8 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 
-use crate::error::{Result, TaskError};
 use crate::map::{MapCounts, class_pair_schema};
 use crate::stream::{TaskBatch, TaskBatches};
 
@@ -131,7 +131,8 @@ fn converter(schema: &SchemaRef) -> Result<RowConverter> {
 /// rows come as they were sorted, each once.
 ///
 /// # Errors
-/// The messages are those of the engine that moved them: [`TaskError::Elsewhere`] if some are missing, repeated or out of
+/// The messages are those of the engine that moved them:
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if some are missing, repeated or out of
 /// order, and any error of its own.
 pub fn received(messages: Messages, n_tasks: usize, form: &Form) -> Result<TaskBatches> {
     let receiving = Receiving::new(n_tasks, form)?;
@@ -260,10 +261,10 @@ impl Receiving {
 }
 
 /// The error of an engine that lost or repeated what it moved.
-fn astray(reason: impl Display) -> TaskError {
-    TaskError::TryAgain { reason: format!("the engine that ran the tasks lost or repeated output: {reason}") }
+fn astray(reason: impl Display) -> Fault {
+    Fault::try_again(format!("the engine that ran the tasks lost or repeated output: {reason}"))
 }
 
-fn defect(reason: impl Display) -> TaskError {
-    TaskError::internal("messages", reason)
+fn defect(reason: impl Display) -> Fault {
+    Fault::internal("messages", reason)
 }

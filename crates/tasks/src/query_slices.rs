@@ -4,11 +4,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Kernel, MapScratch, NearExisting, Pair, Queries, TablePlan, TogetherScratch, TooManyPairs};
-use tokio::sync::Mutex;
-
-use crate::error::{Result, TaskError};
 use nearprint_storage::{blocking, row_number};
+use tokio::sync::Mutex;
 
 /// The distinct fingerprints of the batch, cut into slices of about the same size, and the tables of the slice that is
 /// being joined.
@@ -112,7 +111,7 @@ impl QuerySlices {
         let own = Arc::clone(self);
         let build = move || {
             let values = own.values[own.values_of(slice)].to_vec();
-            Ok::<_, TaskError>(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
+            Ok::<_, Fault>(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
         };
         let queries = blocking("tables", build).await?;
         tracing::debug!(slice, of = self.n_slices, bytes = queries.memory_bytes(), "query tables built");

@@ -3,8 +3,7 @@
 use arrow::array::RecordBatch;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-
-use crate::error::{Result, TaskError};
+use nearprint_fault::{Fault, Result};
 
 /// The output of a task.
 #[derive(Debug, Clone)]
@@ -44,7 +43,7 @@ impl Sender {
     /// Sends a batch.
     ///
     /// # Errors
-    /// [`TaskError::TryAgain`] if nobody receives batches any more.
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if nobody receives batches any more.
     pub(crate) async fn send(&self, batch: TaskBatch) -> Result<()> {
         self.sender.send(batch).await.map_err(|_| cancelled())
     }
@@ -52,14 +51,14 @@ impl Sender {
     /// Sends a batch from a thread that may block.
     ///
     /// # Errors
-    /// [`TaskError::TryAgain`] if nobody receives batches any more.
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if nobody receives batches any more.
     pub(crate) fn send_blocking(&self, batch: TaskBatch) -> Result<()> {
         self.sender.blocking_send(batch).map_err(|_| cancelled())
     }
 }
 
-fn cancelled() -> TaskError {
-    TaskError::TryAgain { reason: "the run was cancelled".to_owned() }
+fn cancelled() -> Fault {
+    Fault::try_again("the run was cancelled".to_owned())
 }
 
 fn drain(
@@ -71,7 +70,7 @@ fn drain(
         if let Some(batch) = receiver.recv().await {
             return Some((Ok(batch), (receiver, tasks)));
         }
-        let joined = |e: tokio::task::JoinError| TaskError::internal(stage, e);
+        let joined = |e: tokio::task::JoinError| Fault::internal(stage, e);
         let outcome = tasks.join_next().await?.map_err(joined).flatten();
         outcome.err().map(|error| (Err(error), (receiver, tasks)))
     })

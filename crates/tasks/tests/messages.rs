@@ -6,8 +6,8 @@ use arrow::array::{ArrayRef, BinaryArray, RecordBatch, StringArray, UInt32Array}
 use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
 use futures::executor::block_on;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_storage::ErrorKind;
-use nearprint_tasks::{Form, Messages, Result, TaskBatch, TaskBatches, messages_of, received};
+use nearprint_fault::{ErrorKind, Result};
+use nearprint_tasks::{Form, Messages, TaskBatch, TaskBatches, messages_of, received};
 use proptest::prelude::*;
 
 fn rows(ids: &[Option<&str>], numbers: &[u32]) -> RecordBatch {

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use clap::Parser;
 use nearprint_explain::legible;
+use nearprint_fault::{Fault, Words};
 use nearprint_night::CheckedPlaces;
-use nearprint_parquet::DatasetError;
-use nearprint_pipeline::PipelineError;
+use nearprint_parquet::BadColumn;
 use nearprint_tasks::LENGTH;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,8 +20,8 @@ use super::{Outcome, Session};
 use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
 use crate::command_line::command_line;
 use crate::exit_code::{BAD_DATA, CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
-use crate::fault::Fault;
-use crate::flags::with_flags;
+use crate::finding::Finding;
+use crate::flags;
 use crate::job_config::{self, JobConfig};
 use crate::job_folder::JobFolder;
 use crate::job_keys::nearest;
@@ -84,7 +84,8 @@ fn refuse_single_night(documents: &str) -> Result<(), Failure> {
     let (parent, name) = documents.trim_end_matches('/').rsplit_once('/').unwrap_or((".", documents));
     match name.strip_prefix("dt=") {
         Some(dt) if !dt.contains(['{', '*']) => {
-            Err(Failure::config(format!("documents: {name} is the folder of one night: name its parent, {parent}")))
+            Err(Fault::config("documents", format!("{name} is the folder of one night: name its parent, {parent}"))
+                .into())
         }
         _ => Ok(()),
     }
@@ -139,7 +140,7 @@ fn check(global: &Global, args: &ConfigCheckArgs) -> Outcome {
 /// The faults of a job file.
 struct Found<'a> {
     job: &'a JobConfig,
-    faults: Vec<Fault>,
+    faults: Vec<Finding>,
     /// The codes of failures that are no faults of the file, such as a folder that may not be written.
     others: Vec<u8>,
 }
@@ -168,7 +169,7 @@ impl Found<'_> {
         let Ok(request) = request(&mended, &args, ANY_NIGHT.to_owned()) else { return Ok(CheckedPlaces::default()) };
         let session = Session::new(&mended, global);
         let mut checked = session.block_on(|storage, resources, _| async move {
-            Ok::<_, PipelineError>(nearprint_night::check_places(&storage, &request, &resources).await)
+            Ok::<_, Fault>(nearprint_night::check_places(&storage, &request, &resources).await)
         })?;
         for (key, error) in std::mem::take(&mut checked.faults) {
             match of_column(&mended, &error) {
@@ -179,13 +180,13 @@ impl Found<'_> {
         Ok(checked)
     }
 
-    /// Adds a failure that is about a key, if it is about one: the one with which its message begins, or `key`.
+    /// Adds a failure that is about a key, if it is about one: its own one, or `key`.
     fn add(&mut self, key: Option<&str>, failure: &Failure) {
         // Whatever is missing or misplaced is wrong in the job file, or about to be.
         if !matches!(failure.code, USAGE | BAD_DATA | INPUT_MISSING | CONFIG) {
             self.others.push(failure.code);
         }
-        let fault = self.job.fault_of(key, &with_flags("run", &failure.message));
+        let fault = self.job.finding(key, failure.fault.clone());
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
@@ -196,10 +197,10 @@ impl Found<'_> {
         if self.faults.is_empty() {
             return None;
         }
-        self.faults.sort_by_key(Fault::place);
+        self.faults.sort_by_key(Finding::place);
         let code = self.others.first().copied().filter(|_| self.others.len() == self.faults.len());
         // A hint of this same command would say nothing.
-        let failure = Failure { remedy: None, ..Failure::of_faults(file, self.faults) };
+        let failure = Failure { remedy: None, ..Failure::of_findings(file, self.faults).shown_by("run", flags::named) };
         Some(Failure { code: code.unwrap_or(failure.code), ..failure })
     }
 }
@@ -237,12 +238,11 @@ fn said(file: &str, job: &JobConfig, checked: &CheckedPlaces) -> String {
 }
 
 /// Returns a fault for each key that names a column which a file lacks, if the error is about such a file.
-fn of_column(job: &JobConfig, error: &PipelineError) -> Option<Vec<Fault>> {
-    let PipelineError::Dataset(DatasetError::MissingColumn { file, column, present, remedy, .. }) = error else {
-        return None;
-    };
+fn of_column(job: &JobConfig, error: &Fault) -> Option<Vec<Finding>> {
+    let Some(BadColumn::Missing { present }) = error.matter() else { return None };
+    let (file, column) = (error.place().file.as_deref()?, error.place().column.as_deref()?);
     let keep = job.keep().ok()?.1.keep;
-    let is_it = |name: &String| **name == **column;
+    let is_it = |name: &String| name == column;
     // Web pages have no columns of ids and texts.
     let own = [("id_column", &job.id_column), ("text_column", &job.text_column)];
     let own = own.into_iter().filter(|(_, own)| !keep.iter().any(is_it) || is_it(own));
@@ -254,11 +254,13 @@ fn of_column(job: &JobConfig, error: &PipelineError) -> Option<Vec<Fault>> {
         let near = nearest(missing, usual);
         let remedy = match near {
             Some(near) => format!("did you mean '{near}'?"),
-            None if is_it(missing) && !keep.iter().any(is_it) => remedy.to_string(),
+            None if is_it(missing) && !keep.iter().any(is_it) => {
+                error.advice().map(Words::to_string).unwrap_or_default()
+            }
             None => format!("let {key} name one of them"),
         };
-        let reason = format!("{key}: no column '{missing}' in {} (it has {there}): {remedy}", legible(file));
-        job.fault_of(Some(key), &reason).meant(near.map(str::to_owned))
+        let reason = format!("no column '{missing}' in {} (it has {there}): {remedy}", legible(file));
+        job.finding(Some(key), Fault::config(key, reason)).meant(near.map(str::to_owned))
     };
     Some(keys.filter(|(_, column)| !present.contains(column)).map(fault).collect())
 }

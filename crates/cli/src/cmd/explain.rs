@@ -5,10 +5,8 @@ use std::path::Path;
 
 use nearprint_documents::DocumentPlace;
 use nearprint_explain::{
-    DiffPiece, ExplainError, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, legible,
-    shown_id,
+    DiffPiece, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, legible, shown_id,
 };
-use nearprint_pipeline::PipelineError;
 
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
@@ -24,9 +22,8 @@ pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
     };
     let session = Session::new(&job, global);
-    let explanation = session.block_on(|storage, _, _| async move {
-        nearprint_explain::explain(&storage, &request).await.map_err(of_explain)
-    })?;
+    let explanation =
+        session.block_on(|storage, _, _| async move { nearprint_explain::explain(&storage, &request).await })?;
     let text = text(&explanation, args.features);
     Ok(session.report("explain", "done", &explanation, text))
 }
@@ -180,14 +177,5 @@ fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_PIECE) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-/// Makes an error of an explanation one that the command reports.
-fn of_explain(error: ExplainError) -> PipelineError {
-    match error {
-        ExplainError::Profile(error) => error.into(),
-        ExplainError::Documents(error) => error.into(),
-        other => PipelineError::Usage { reason: other.to_string() },
     }
 }

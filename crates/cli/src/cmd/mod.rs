@@ -31,11 +31,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nearprint_pipeline::{FingerprintCounts, PipelineError, Resources};
-use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
-
+use nearprint_fault::{Fault, Words};
+use nearprint_pipeline::{FingerprintCounts, Resources};
 use nearprint_profile::ProfileError;
 use nearprint_report::{and_more, counted, grouped, in_bytes};
+use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 use nearprint_tasks::Engine;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
@@ -44,7 +44,7 @@ use tokio::task::{JoinError, JoinHandle};
 use crate::args::{Cli, Command, Global, RunArgs};
 use crate::embedding::{Embedding, Stop};
 use crate::exit_code::{Failure, Spent};
-use crate::flags::with_flags;
+use crate::flags;
 use crate::job_config::JobConfig;
 use crate::job_folder::JobFolder;
 use crate::summary::Report;
@@ -136,7 +136,7 @@ impl Session {
     ) -> Result<T, Failure>
     where
         W: Future<Output = Result<T, E>> + Send + 'static,
-        E: Into<PipelineError> + Send + 'static,
+        E: Into<Fault> + Send + 'static,
     {
         self.block_on_or(self.embedding.stopped(), work)
     }
@@ -149,7 +149,7 @@ impl Session {
     ) -> Result<T, Failure>
     where
         W: Future<Output = Result<T, E>> + Send + 'static,
-        E: Into<PipelineError> + Send + 'static,
+        E: Into<Fault> + Send + 'static,
     {
         let (waiting, working) = self.runtimes()?;
         let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
@@ -183,7 +183,7 @@ impl Session {
         self.embedding.show(self.progress.clone()).await;
     }
 
-    fn ended<T, E: Into<PipelineError>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
+    fn ended<T, E: Into<Fault>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
         let panicked = |error: JoinError| match self.embedding {
             Embedding::Process => Failure::panicked(),
             Embedding::Program(_) => Failure::bug(&error.to_string()),
@@ -222,19 +222,17 @@ impl Session {
     }
 
     /// Makes a failure from an error. If the error knows only a line, the name of the file is added to the message.
-    fn failure(&self, error: PipelineError) -> Failure {
-        let tokenize = match &error {
-            PipelineError::Profile(ProfileError::Tokenize(error)) => Some(error),
-            _ => None,
-        };
-        let file = match tokenize {
-            Some(TokenizeError::Idf { .. }) => &self.idf,
-            Some(TokenizeError::UserDictionary { .. }) => &self.user_dictionary,
+    fn failure(&self, error: Fault) -> Failure {
+        let file = match error.cause() {
+            Some(ProfileError::Tokenize(TokenizeError::Idf { .. })) => &self.idf,
+            Some(ProfileError::Tokenize(TokenizeError::UserDictionary { .. })) => &self.user_dictionary,
             _ => &None,
         };
-        let file = file.as_ref().map_or(String::new(), |file| format!("{}: ", file.display()));
         let failure = Failure::from(error).seen_from(&self.folder);
-        Failure { message: file + &failure.message, ..failure }
+        match file {
+            Some(file) => failure.with(|fault| fault.within(format!("{}: ", file.display()))),
+            None => failure,
+        }
     }
 
     fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
@@ -285,13 +283,13 @@ fn if_exists(replace: bool) -> IfExists {
 }
 
 /// Writes the keys in messages of the libraries as the flags of `command`.
-fn name_flags(command: &str, messages: &mut [String]) {
+fn name_flags(command: &str, messages: &mut [Words]) {
     for message in messages {
-        *message = with_flags(command, message);
+        message.name_keys(|key| flags::named(command, key));
     }
 }
 
-fn warnings(out: &mut String, warnings: &[String]) {
+fn warnings(out: &mut String, warnings: &[Words]) {
     for warning in warnings {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "Warning: {warning}");

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nearprint_documents::DocumentPlace;
-use nearprint_night::{RunRequest, RunSummary};
-use nearprint_pipeline::PipelineError;
+use nearprint_fault::{Fault, Words, words};
+use nearprint_night::{RunRequest, RunSummary, TrippedBreaker};
 use nearprint_storage::RunLock;
 use nearprint_store::Writers;
 
@@ -13,13 +13,12 @@ use super::Session;
 use crate::args::RunArgs;
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
-use crate::flags::with_flags;
 use crate::job_config::JobConfig;
 
 /// Returns the failure of a night that breakers stopped.
 pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
-    let why: Vec<String> = summary.breakers.iter().map(|breaker| with_flags("run", &breaker.message())).collect();
-    let message = format!("stopped before publishing: {}", why.join("; "));
+    let why = Words::joined(summary.breakers.iter().map(TrippedBreaker::message), "; ");
+    let message = words!["stopped before publishing: ", why];
     Failure { spent: Some(Box::new(session.spent())), ..Failure::new(BAD_DATA, message) }
 }
 
@@ -63,7 +62,7 @@ fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> 
     place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
 }
 
-pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, PipelineError> {
+pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, Fault> {
     match lock {
         Some(path) => Ok(Some(RunLock::acquire(&path, wait).await?)),
         None => Ok(None),

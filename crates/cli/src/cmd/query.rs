@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use nearprint_documents::{holds_one_document, is_document_name, page_text};
 use nearprint_explain::shown_id;
-use nearprint_join::{JoinError, Kernel};
+use nearprint_fault::{ErrorKind, Fault, foreign};
+use nearprint_join::Kernel;
 use nearprint_lookup::{
-    Answer, JsonQuery, Lookup, LookupError, LookupOptions, LookupProfile, Query, State, parse_sketch,
+    Answer, BadQuestion, JsonQuery, Lookup, LookupOptions, LookupProfile, Query, State, parse_sketch,
 };
-use nearprint_pipeline::PipelineError;
 use nearprint_profile::HtmlText;
-use nearprint_storage::{ErrorKind, Storage, StorageError, blocking, foreign};
+use nearprint_storage::{Storage, blocking};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +81,7 @@ fn options(
         max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
         max_matches,
         threads: global.threads.map_or(own.threads, usize::from),
-        kernel: kernel.map_err(|e: JoinError| PipelineError::from(e))?,
+        kernel: kernel?,
         ..own
     })
 }
@@ -97,8 +97,8 @@ fn single(args: &QueryArgs, profile: &LookupProfile, html_text: &HtmlText) -> Re
     let Some(fingerprint) = &args.fingerprint else {
         return Err(Failure::usage("give --text, --file, --fingerprint or --jsonl"));
     };
-    let sketch = args.sketch.as_deref().map(parse_sketch).transpose().map_err(of_lookup)?;
-    let fingerprint = profile.parse_fingerprint(fingerprint).map_err(of_lookup)?;
+    let sketch = args.sketch.as_deref().map(parse_sketch).transpose()?;
+    let fingerprint = profile.parse_fingerprint(fingerprint)?;
     Ok(Query::Fingerprint { fingerprint, sketch })
 }
 
@@ -117,7 +117,7 @@ fn text_of(path: &Path, html_text: &HtmlText) -> Result<String, Failure> {
         bytes = std::fs::read(path).map_err(failed)?;
     }
     if holds_one_document(&name) || begins_as_html(&bytes) {
-        return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES).map_err(PipelineError::from)?);
+        return Ok(page_text(&name, &bytes, html_text, MAX_PAGE_BYTES)?);
     }
     if bytes.starts_with(b"WARC/") {
         let reason = "it is a WARC file, which holds many documents: give a file with one text or page";
@@ -152,14 +152,13 @@ impl Opening {
         max_matches: usize,
     ) -> Result<Self, Failure> {
         let url = job.store(args.store.as_ref())?;
-        let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?, job.html_text())
-            .map_err(of_lookup)?;
+        let profile = LookupProfile::try_new(job.profile_config()?, &job.analyzer_resources()?, job.html_text())?;
         let options = options(global, args, max_matches, &profile)?;
         Ok(Self { url, profile: Arc::new(profile), options })
     }
 
-    pub(super) async fn open(self, storage: &Storage) -> Result<Lookup, PipelineError> {
-        Lookup::open(&storage.folder(&self.url)?, self.profile, self.options).await.map_err(of_lookup)
+    pub(super) async fn open(self, storage: &Storage) -> Result<Lookup, Fault> {
+        Lookup::open(&storage.folder(&self.url)?, self.profile, self.options).await
     }
 }
 
@@ -175,8 +174,8 @@ pub(super) struct OneSummary {
 fn one(session: &Session, opening: Opening, query: Query) -> Outcome {
     let summary = session.block_on(|storage, _, _| async move {
         let lookup = opening.open(&storage).await?;
-        let answer = lookup.answer(&query).await.map_err(of_lookup)?;
-        Ok::<_, PipelineError>(OneSummary { state: lookup.state(), answer })
+        let answer = lookup.answer(&query).await?;
+        Ok::<_, Fault>(OneSummary { state: lookup.state(), answer })
     })?;
     let status = if summary.answer.n_matches > 0 { "found" } else { "no_match" };
     Ok(session.report("query", status, &summary, one_text(&summary)))
@@ -279,7 +278,7 @@ fn stream(session: &Session, opening: Opening, path: &Path) -> Outcome {
         let ahead = Ahead { sent, room: Arc::new(Semaphore::new(BYTES_AHEAD)), handle: Handle::current() };
         let reading = blocking("read", move || {
             read_lines(&name, input, &ahead);
-            Ok::<(), StorageError>(())
+            Ok::<(), Fault>(())
         });
         let answering = answer_all(lookup, lines);
         let (read, answered) = tokio::join!(reading, answering);
@@ -309,7 +308,7 @@ const BYTES_AHEAD: usize = 16 << 20;
 /// Where blocks wait to be answered.
 struct Ahead {
     /// Blocks, or why no more can be read.
-    sent: mpsc::Sender<Result<Block, PipelineError>>,
+    sent: mpsc::Sender<Result<Block, Fault>>,
     room: Arc<Semaphore>,
     handle: Handle,
 }
@@ -345,9 +344,9 @@ fn read_lines(name: &str, mut input: Lines, ahead: &Ahead) {
         let read = match input.by_ref().take(MAX_LINE_BYTES as u64 + 1).read_until(b'\n', &mut line) {
             Ok(n) if n > MAX_LINE_BYTES => {
                 let reason = format!("{name}: line {number} is longer than {MAX_LINE_BYTES} bytes: cut the text");
-                Err(told(ErrorKind::BadData, reason))
+                Err(Fault::new(ErrorKind::BadData, reason))
             }
-            read => read.map_err(|error| told(ErrorKind::LocalIo, format!("{name}: {error}"))),
+            read => read.map_err(|error| Fault::new(ErrorKind::LocalIo, format!("{name}: {error}"))),
         };
         n_bytes += line.len();
         let is_line = matches!(read, Ok(n) if n > 0);
@@ -371,15 +370,8 @@ fn read_lines(name: &str, mut input: Lines, ahead: &Ahead) {
     }
 }
 
-pub(super) fn told(kind: ErrorKind, message: String) -> PipelineError {
-    PipelineError::Told { kind, message }
-}
-
 /// Answers the lines that there are together, and writes the answers in their order.
-async fn answer_all(
-    lookup: Lookup,
-    mut blocks: mpsc::Receiver<Result<Block, PipelineError>>,
-) -> Result<StreamSummary, PipelineError> {
+async fn answer_all(lookup: Lookup, mut blocks: mpsc::Receiver<Result<Block, Fault>>) -> Result<StreamSummary, Fault> {
     let mut summary = StreamSummary { state: Some(lookup.state()), ..StreamSummary::default() };
     let mut read = Vec::new();
     while blocks.recv_many(&mut read, BLOCKS_AHEAD).await > 0 {
@@ -418,11 +410,7 @@ fn in_line(error: &serde_json::Error) -> String {
 const LINES_TOGETHER: usize = 1 << 14;
 
 /// Answers lines, and writes the answers in their order. Returns whether anybody still reads them.
-async fn answer_lines(
-    lookup: &Lookup,
-    lines: Vec<(u64, Vec<u8>)>,
-    summary: &mut StreamSummary,
-) -> Result<bool, PipelineError> {
+async fn answer_lines(lookup: &Lookup, lines: Vec<(u64, Vec<u8>)>, summary: &mut StreamSummary) -> Result<bool, Fault> {
     let (mut read, mut queries) = (Vec::with_capacity(lines.len()), Vec::with_capacity(lines.len()));
     for (number, line) in lines {
         let bad = |id, reason: String| LineAnswer { id, answer: None, line: Some(number), error: Some(reason) };
@@ -438,8 +426,8 @@ async fn answer_lines(
                 queries.push(query);
                 read.push(LineAnswer { id: line.id, answer: None, line: Some(number), error: None });
             }
-            Err(error @ LookupError::Query { .. }) => read.push(bad(line.id, error.to_string())),
-            Err(error) => return Err(of_lookup(error)),
+            Err(error) if error.matter() == Some(&BadQuestion::Query) => read.push(bad(line.id, error.to_string())),
+            Err(error) => return Err(error),
         }
     }
     let mut read = read.into_iter();
@@ -450,7 +438,7 @@ async fn answer_lines(
             end => ControlFlow::Break(end),
         }
     };
-    let mut each = |answer: Result<Answer, LookupError>| {
+    let mut each = |answer: Result<Answer, Fault>| {
         for mut line in read.by_ref() {
             // Lines that are no queries stand before the one that this is the answer to.
             if line.error.is_some() {
@@ -459,15 +447,15 @@ async fn answer_lines(
             }
             match answer {
                 Ok(answer) => (line.answer, line.line) = (Some(answer), None),
-                Err(error @ LookupError::Query { .. }) => line.error = Some(error.to_string()),
-                Err(error) => return ControlFlow::Break(Err(of_lookup(error))),
+                Err(error) if error.matter() == Some(&BadQuestion::Query) => line.error = Some(error.to_string()),
+                Err(error) => return ControlFlow::Break(Err(error)),
             }
             return write(line);
         }
         let reason = "an answer has no query".to_owned();
-        ControlFlow::Break(Err(PipelineError::Internal { stage: "query", reason }))
+        ControlFlow::Break(Err(Fault::internal("query", reason)))
     };
-    if let ControlFlow::Break(end) = lookup.answers(queries, &mut each).await.map_err(of_lookup)? {
+    if let ControlFlow::Break(end) = lookup.answers(queries, &mut each).await? {
         return end;
     }
     for line in read {
@@ -479,10 +467,10 @@ async fn answer_lines(
 }
 
 /// Writes the answer to a line. Returns whether anybody still reads.
-fn written(answered: &LineAnswer) -> Result<bool, PipelineError> {
+fn written(answered: &LineAnswer) -> Result<bool, Fault> {
     let line = serde_json::to_value(answered);
-    let line = line.map_err(|e| PipelineError::Internal { stage: "query", reason: e.to_string() })?;
-    write_line(&json_line(&line)).map_err(|error| told(ErrorKind::LocalIo, format!("standard output: {error}")))
+    let line = line.map_err(|e| Fault::internal("query", e.to_string()))?;
+    write_line(&json_line(&line)).map_err(|error| Fault::new(ErrorKind::LocalIo, format!("standard output: {error}")))
 }
 
 impl StreamSummary {
@@ -496,17 +484,5 @@ impl StreamSummary {
             self.n_bad_lines += 1;
             self.first_bad_line.get_or_insert_with(|| format!("line {line}: {error}"));
         }
-    }
-}
-
-/// Makes an error of a lookup one that the command reports.
-pub(super) fn of_lookup(error: LookupError) -> PipelineError {
-    match error {
-        LookupError::Store(error) => error.into(),
-        LookupError::Dataset(error) => error.into(),
-        LookupError::Storage(error) => error.into(),
-        LookupError::Profile(error) => error.into(),
-        LookupError::Join(error) => error.into(),
-        other => told(other.kind(), other.to_string()),
     }
 }

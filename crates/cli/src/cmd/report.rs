@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
-use nearprint_pipeline::PipelineError;
+use nearprint_fault::Fault;
 use nearprint_report::{NightReport, ReportRequest, STALE, night_markdown, night_page, percent};
 use nearprint_storage::{IfExists, OutputFile, Storage};
 use schemars::JsonSchema;
@@ -54,7 +54,7 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
             Some(html) => Some(write(&storage, html, &night).await?),
             None => None,
         };
-        Ok::<_, PipelineError>(Reported { night, page })
+        Ok::<_, Fault>(Reported { night, page })
     })?;
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
@@ -96,11 +96,11 @@ pub(super) fn page_request(job: &JobConfig, dt: &str, store: &str, documents: &s
 }
 
 /// Reports a published night and writes its page.
-pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRequest) -> Result<Page, PipelineError> {
+pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRequest) -> Result<Page, Fault> {
     write(storage, html, &nearprint_report::report(storage, request).await?).await
 }
 
-async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, PipelineError> {
+async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, Fault> {
     let content = night_page(night)?.into_bytes();
     let page = Page { url: html.to_owned(), bytes: content.len() };
     OutputFile::try_new(storage, html, IfExists::Replace).await?.write(content).await?;

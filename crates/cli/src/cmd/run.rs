@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use nearprint_documents::night_pattern;
 use nearprint_explain::legible;
+use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
-use nearprint_pipeline::PipelineError;
+use nearprint_pipeline::{is_late, is_without_documents};
 use nearprint_report::ReportRequest;
 use nearprint_storage::Requests;
 use nearprint_tasks::Engine;
@@ -75,7 +76,7 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
             Some((html, request)) if summary.breakers.is_empty() => Some(write_page(&storage, html, request).await),
             _ => None,
         };
-        Ok::<_, PipelineError>((summary, page))
+        Ok::<_, Fault>((summary, page))
     });
     let (summary, page) = done.map_err(with_asked_code)?;
     let mut text =
@@ -92,8 +93,8 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     // The night is published, and the next try finds it so.
     if let Some(error) = unwritten {
         let failure = session.failure(error);
-        let message = format!("the night is published, but not its page: {}", failure.message);
-        return Ok(report.but(Failure { message, spent: Some(Box::new(session.spent())), ..failure }));
+        let failure = failure.with(|fault| fault.within("the night is published, but not its page: "));
+        return Ok(report.but(Failure { spent: Some(Box::new(session.spent())), ..failure }));
     }
     if summary.breakers.is_empty() {
         return Ok(report);
@@ -105,8 +106,8 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
 
 /// Returns the code that the user asks for after an error, of those for a night without documents and for a late crawl.
 /// 0: none.
-fn code_of(error: &PipelineError, (empty, late): (u8, u8)) -> u8 {
-    match (error.is_without_documents(), error.is_late()) {
+fn code_of(error: &Fault, (empty, late): (u8, u8)) -> u8 {
+    match (is_without_documents(error), is_late(error)) {
         (true, _) if empty != INPUT_MISSING => empty,
         (_, true) => late,
         _ => 0,

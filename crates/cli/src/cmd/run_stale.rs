@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
-use nearprint_pipeline::{PipelineError, Resources};
+use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 use nearprint_tasks::Engine;
 use schemars::JsonSchema;
@@ -16,8 +17,6 @@ use super::{Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
-use crate::exit_code::Failure;
-use crate::flags::with_flags;
 use crate::job_config::JobConfig;
 
 /// The nights that were made again, in order.
@@ -64,10 +63,7 @@ pub(super) fn run_stale(
     let report = session.report("run", "done", &done, text(&done)).then(next);
     let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
     let failure = match (failed, last) {
-        (Some((dt, error)), _) => {
-            let failure = session.failure(error);
-            Failure { message: format!("{dt}: {}", with_flags("run", &failure.message)), ..failure }
-        }
+        (Some((dt, error)), _) => session.failure(error).with(|fault| fault.within(format!("{dt}: "))),
         (None, Some(night)) => stopped(&session, night),
         (None, None) => return Ok(report),
     };
@@ -98,7 +94,7 @@ async fn all(
     resources: &Resources,
     progress: &Progress,
     engine: Option<&Arc<dyn Engine>>,
-) -> Result<(Done, Option<(String, PipelineError)>), PipelineError> {
+) -> Result<(Done, Option<(String, Fault)>), Fault> {
     let mut done = Done::default();
     loop {
         done.stale = stale(storage, &request.store).await?;
@@ -123,7 +119,7 @@ async fn all(
     }
 }
 
-async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, PipelineError> {
+async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, Fault> {
     let info = nearprint_night::store_info(storage, store).await?;
     Ok(info.nights.into_iter().filter(|night| night.stale).map(|night| night.dt).collect())
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use nearprint_pipeline::PipelineError;
-use nearprint_serve::{DocumentTexts, ServeError, ServeOptions, Served, Server, StoreAnswers, Token};
+use nearprint_fault::Fault;
+use nearprint_serve::{DocumentTexts, ServeOptions, Served, Server, StoreAnswers, Token};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::query::{Opening, job, told};
+use super::query::{Opening, job};
 use super::{Outcome, Session, counted};
 use crate::args::{Global, ServeArgs};
 use crate::exit_code::Failure;
@@ -47,12 +47,12 @@ pub(super) fn serve(global: &Global, args: &ServeArgs) -> Outcome {
         let stopped = embedding.stopped();
         tokio::pin!(stopped);
         let listening = async {
-            let server = Server::listen(options).await.map_err(of_serve)?;
-            Ok::<_, PipelineError>((server, opening.open(&storage).await?))
+            let server = Server::listen(options).await?;
+            Ok::<_, Fault>((server, opening.open(&storage).await?))
         };
         let (server, lookup) = tokio::select! {
             ready = listening => ready?,
-            failure = &mut stopped => return Ok::<_, PipelineError>((None, failure)),
+            failure = &mut stopped => return Ok::<_, Fault>((None, failure)),
         };
         announce(&server, &lookup.state().store, json);
         let answers = StoreAnswers::new(lookup, storage, texts, resources);
@@ -67,7 +67,7 @@ pub(super) fn serve(global: &Global, args: &ServeArgs) -> Outcome {
 }
 
 fn options(args: &ServeArgs) -> Result<ServeOptions, Failure> {
-    let token = args.token_file.as_deref().map(Token::read).transpose().map_err(of_serve)?;
+    let token = args.token_file.as_deref().map(Token::read).transpose()?;
     Ok(ServeOptions {
         listen: args.listen,
         token,
@@ -109,8 +109,4 @@ fn report(session: &Session, served: Served, signal: &Failure) -> Report {
     );
     let summary = ServeSummary { stopped_by, n_connections, n_cut_off };
     session.report("serve", "stopped", &summary, text).ended_with(signal.code)
-}
-
-fn of_serve(error: ServeError) -> PipelineError {
-    told(error.kind(), error.to_string())
 }

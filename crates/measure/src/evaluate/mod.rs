@@ -7,20 +7,22 @@ pub(crate) mod truth;
 
 use std::collections::{BTreeSet, HashSet};
 
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_fault::{Result, Words, key, words};
 use nearprint_join::Verifier;
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
+use nearprint_profile::{JoinConfig, ProfileConfig};
+use nearprint_storage::{Progress, Storage, blocking};
+use nearprint_tasks::QueryBatch;
 use nearprint_tokenize::Resources as AnalyzerResources;
+use pairs::Pairs;
 use rayon::prelude::*;
+use resemblance::SetsById;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::resemblance::ShingleSet;
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, Result, fingerprint_batch};
-use nearprint_profile::{JoinConfig, ProfileConfig};
-use nearprint_storage::{Progress, Storage, blocking};
-use nearprint_tasks::QueryBatch;
-use pairs::Pairs;
-use resemblance::SetsById;
+
 pub use resemblance::{ByResemblance, ComponentCounts, Hundredth, ResemblanceRow};
 pub use score::{Intervals, Score};
 pub use truth::Label;
@@ -98,7 +100,7 @@ pub struct Evaluation {
     /// The ids among them that no document has.
     pub n_ignored_unknown: u64,
     /// Warnings to read before relying on the scores.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Words>,
     /// The score for each largest Hamming distance.
     pub by_max_distance: Vec<DistanceScore>,
     /// The score for each largest sketch distance. It is empty if the profile makes no sketches.
@@ -252,13 +254,13 @@ impl Plan {
     }
 }
 
-fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<String> {
+fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<Words> {
     let mut warnings = Vec::new();
     if own.n_positive == 0 {
-        warnings.push("no pair of the truth is positive: recall and F1 have no value".to_owned());
+        warnings.push("no pair of the truth is positive: recall and F1 have no value".into());
     }
     if n_ignored_unknown > 0 {
-        warnings.push(format!("ids of `ignore` that no document has: {n_ignored_unknown}"));
+        warnings.push(words!["ids of ", key("ignore"), format!(" that no document has: {n_ignored_unknown}")]);
     }
     warnings
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use nearprint_fault::Result;
 use nearprint_join::{Column, HammingJoin, QueryRows, SketchDistance, UnionFind, Verifier};
+use nearprint_storage::row_number;
+use nearprint_tasks::QueryBatch;
 
 use super::score::{Counts, Score};
 use super::truth::{Label, Truth};
-use nearprint_pipeline::Result;
-use nearprint_storage::row_number;
-use nearprint_tasks::QueryBatch;
 
 #[derive(Debug, Clone, Copy)]
 struct Distances {

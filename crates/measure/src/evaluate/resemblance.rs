@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentBatch, Documents};
+use nearprint_fault::{Fault, Result};
 use nearprint_join::UnionFind;
 use nearprint_storage::{blocking, row_number};
 use rayon::prelude::*;
@@ -13,7 +14,6 @@ use serde::Serialize;
 
 use super::score::{Counts, Score};
 use crate::resemblance::{AlikePair, LEAST_TENTHS, ShingleSet, Shingler, alike_pairs};
-use nearprint_pipeline::{PipelineError, Result};
 
 /// The first tenth whose pairs are clustered.
 const LEAST: u64 = LEAST_TENTHS as u64;
@@ -87,7 +87,7 @@ pub async fn read(documents: &Documents, left_out: &HashSet<String>) -> Result<S
         let mut batches = documents.read(&range).batches;
         while let Some(batch) = batches.try_next().await? {
             let shingler = Arc::clone(&shingler);
-            let found = blocking("evaluate", move || Ok::<_, PipelineError>(of_batch(&shingler, &batch))).await?;
+            let found = blocking("evaluate", move || Ok::<_, Fault>(of_batch(&shingler, &batch))).await?;
             sets.extend(found.into_iter().filter(|(id, _)| !left_out.contains(id)));
         }
     }

@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use nearprint_storage::{Storage, StorageError, redact, utf8};
-
-use nearprint_parquet::DatasetError;
-use nearprint_pipeline::Result;
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::missing_column;
+use nearprint_storage::{Storage, redact, utf8};
 use nearprint_tasks::QueryBatch;
 
 /// The label of a pair.
@@ -49,7 +48,7 @@ impl Truth {
 
 /// Returns the lines that are not empty, with their line numbers from 1.
 pub async fn lines(storage: &Storage, url: &str) -> Result<Vec<(u64, String)>> {
-    let missing = || StorageError::InputMissing { what: "file", url: url.to_owned(), remedy: "check the path" };
+    let missing = || Fault::input_missing("file", url.to_owned(), "check the path");
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
     let lines = (1..).zip(utf8(url, &content)?.lines());
     Ok(lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| (number, line.to_owned())).collect())
@@ -60,11 +59,11 @@ pub async fn read(storage: &Storage, url: &str, ignored: &HashSet<String>, batch
     let columns = columns(url, lines.first().map_or("", |(_, header)| header))?;
     let mut truth = Truth::default();
     for (row, line) in lines.iter().skip(1) {
-        let bad = |reason| DatasetError::BadRow { file: url.to_owned(), row: *row, reason };
+        let bad = |reason| Fault::bad_data(url.to_owned(), reason).row(*row);
         if let Some((a, b, label)) = labelled_pair(line, columns, ignored, batch).map_err(bad)?
             && truth.add(a, b, label).is_some()
         {
-            return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()).into());
+            return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()));
         }
     }
     truth.labels.retain(|_, label| *label != Label::Negative);
@@ -122,17 +121,11 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
              `nearprint tune --labels {}`",
             redact(url)
         );
-        return Err(DatasetError::BadRow { file: url.to_owned(), row: 1, reason }.into());
+        return Err(Fault::bad_data(url.to_owned(), reason).row(1));
     }
     let names: Vec<&str> = header.split('\t').collect();
     let column = |name: &str| {
-        let missing = || DatasetError::MissingColumn {
-            line: None,
-            file: url.to_owned(),
-            column: name.into(),
-            present: shown(&names),
-            remedy: "write a tab-separated header".into(),
-        };
+        let missing = || missing_column(url, name, None, shown(&names), "write a tab-separated header");
         names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)
     };
     Ok([column("id_a")?, column("id_b")?, column("label")?])

@@ -2,11 +2,10 @@
 
 use std::cmp::Ordering;
 
+use nearprint_fault::Result;
 use nearprint_profile::ProfileError;
 use nearprint_tokenize::{Analyzer, Resources, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use xxhash_rust::xxh3::xxh3_64;
-
-use nearprint_pipeline::Result;
 
 /// The number of tokens in a shingle that begins with a word.
 const WORDS: usize = 3;

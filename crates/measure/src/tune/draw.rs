@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_explain::excerpts;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Column, HammingJoin, QueryRows, RowPair, Verifier};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
+use nearprint_profile::{JoinConfig, ProfileConfig};
+use nearprint_storage::{IfExists, OutputFile, Progress, Storage, blocking};
+use nearprint_tasks::QueryBatch;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{html, sheet};
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
-use nearprint_explain::excerpts;
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, PipelineError, Resources, Result, fingerprint_batch};
-use nearprint_profile::{JoinConfig, ProfileConfig};
-use nearprint_storage::{IfExists, OutputFile, Progress, Storage, blocking};
-use nearprint_tasks::QueryBatch;
 
 /// The documents to draw pairs from, and the files to write.
 #[derive(Debug, Clone)]
@@ -133,7 +134,7 @@ pub async fn draw_sheet(
     let (n_texts, sample, ids) = blocking("sample", move || {
         let (n_texts, sample) = sample(&batch, verifier, bits, per_distance)?;
         let ids = sample.ids(&batch);
-        Ok::<_, PipelineError>((n_texts, sample, ids))
+        Ok::<_, Fault>((n_texts, sample, ids))
     })
     .await?;
     let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
@@ -226,7 +227,7 @@ async fn sheet_pairs(
         Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
     let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
     let text = |id: &String| {
-        let changed = || PipelineError::TryAgain { reason: format!("the text of '{}' is gone", id.escape_debug()) };
+        let changed = || Fault::try_again(format!("the text of '{}' is gone", id.escape_debug()));
         texts.get(id).and_then(Option::as_deref).ok_or_else(changed)
     };
     let mut pairs = Vec::new();

@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_join::{SketchDistance, Verifier};
+use nearprint_profile::{HtmlText, ProfileConfig};
+use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,9 +15,6 @@ use super::sheet::{self, LabelledRow, Sheet};
 use super::weights::{Stratum, Weights, draw, estimate, ratio, strata};
 use crate::evaluate::truth::Label;
 use crate::random::{Random, percentile_interval};
-use nearprint_pipeline::Result;
-use nearprint_profile::{HtmlText, ProfileConfig};
-use nearprint_storage::{Storage, StorageError};
 
 /// The labels, and the profile whose distances are evaluated.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub struct LabelEstimate {
     /// The distances that have pairs but no label. The estimates do not include their pairs.
     pub unlabelled_distances: Vec<u8>,
     /// Warnings to read before relying on the estimates.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Words>,
     /// The largest distance of the sheet. Recall is relative to the positive pairs up to this distance.
     pub sheet_max_distance: u32,
     /// The estimate at the profile's own distances.
@@ -109,7 +109,7 @@ pub struct Recommendation {
     /// True if there are enough labels to follow the recommendation.
     pub enough_labels: bool,
     /// The reasons why there are not enough labels.
-    pub too_few: Vec<String>,
+    pub too_few: Vec<Words>,
 }
 
 /// Estimates precision, recall and F1 from the labels of a sheet.
@@ -142,7 +142,7 @@ pub struct Recommendation {
 /// The sheet does not exist, or it is not in the form that `tune` wrote.
 pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) -> Result<LabelEstimate> {
     let url = &request.labels;
-    let missing = || StorageError::InputMissing { what: "sheet", url: url.clone(), remedy: "draw one with `sheet`" };
+    let missing = || Fault::input_missing("sheet", url.clone(), words!["draw one with ", key("sheet")]);
     let content = storage.folder(url)?.get().await?.ok_or_else(missing)?;
     let labelled = Labelled::new(sheet::read(url, &content)?, request.profile.sketch.is_some());
     let verifier = request.profile.join.verifier(request.profile.bits)?;
@@ -222,22 +222,29 @@ impl Labelled {
         self.strata.iter().filter(|(_, stratum)| stratum.labelled.is_empty()).map(|(distance, _)| *distance).collect()
     }
 
-    fn warnings(&self, digest: &str) -> Vec<String> {
+    fn warnings(&self, digest: &str) -> Vec<Words> {
         let mut warnings = Vec::new();
         if self.sheet.about.profile != digest {
-            warnings.push(
-                "the sheet was drawn with another profile: give the `config`, `profile` and `set` with which it was drawn".to_owned(),
-            );
+            warnings.push(words![
+                "the sheet was drawn with another profile: give the ",
+                key("config"),
+                ", ",
+                key("profile"),
+                " and ",
+                key("set"),
+                " with which it was drawn"
+            ]);
         }
         if self.sheet.n_repeated > 0 {
-            warnings
-                .push(format!("rows that repeat the pair of another, which counts once: {}", self.sheet.n_repeated));
+            warnings.push(
+                format!("rows that repeat the pair of another, which counts once: {}", self.sheet.n_repeated).into(),
+            );
         }
         for distance in self.unlabelled_distances() {
             let n_pairs = self.strata[&distance].n_pairs;
             let rows = self.sheet.rows.iter().filter(|row| row.distance == distance).count();
             let gone = if rows == 0 { "all rows are gone" } else { "no row has a label" };
-            warnings.push(format!("distance {distance}: {gone}: the estimates are without its {n_pairs} pairs"));
+            warnings.push(format!("distance {distance}: {gone}: the estimates are without its {n_pairs} pairs").into());
         }
         warnings
     }
@@ -359,24 +366,24 @@ impl Labelled {
         })
     }
 
-    fn too_few(&self, best: &Estimate) -> Vec<String> {
+    fn too_few(&self, best: &Estimate) -> Vec<Words> {
         let mut reasons = Vec::new();
         let n_positive = self.count(Some(Label::Positive));
         let n_told = n_positive + self.count(Some(Label::Negative));
         if n_told < FEW_IN_ALL {
-            reasons.push(format!("{n_told} labels are pos or neg: label at least {FEW_IN_ALL}"));
+            reasons.push(format!("{n_told} labels are pos or neg: label at least {FEW_IN_ALL}").into());
         }
         if n_positive < FEW {
-            reasons.push(format!("{n_positive} labels are pos: label at least {FEW}"));
+            reasons.push(format!("{n_positive} labels are pos: label at least {FEW}").into());
         }
         for (distance, stratum) in &self.strata {
             let n = stratum.labelled.len() as u64;
             if n < FEW && 2 * n < stratum.n_pairs {
-                reasons.push(format!("distance {distance}: {n} of {} pairs have a label", stratum.n_pairs));
+                reasons.push(format!("distance {distance}: {n} of {} pairs have a label", stratum.n_pairs).into());
             }
         }
         if let Some([low, high]) = best.ci.f1.filter(|[low, high]| high - low > 0.2) {
-            reasons.push(format!("F1 there may be anything from {low:.2} to {high:.2}"));
+            reasons.push(format!("F1 there may be anything from {low:.2} to {high:.2}").into());
         }
         reasons
     }
@@ -384,7 +391,7 @@ impl Labelled {
 
 /// Returns the reason why the sheet ends at too small a distance, with a sufficient `--max-distance`. Returns `None` if
 /// the sheet is wide enough.
-fn beyond(own: PairLimits, best: PairLimits, last: u32, bits: u32) -> Option<String> {
+fn beyond(own: PairLimits, best: PairLimits, last: u32, bits: u32) -> Option<Words> {
     let (what, wider) = if own.distance > last {
         (format!("the profile's max_distance {} is beyond the sheet's largest, {last}", own.distance), own.distance)
     } else if best.distance == last && last + 1 < bits {
@@ -392,7 +399,7 @@ fn beyond(own: PairLimits, best: PairLimits, last: u32, bits: u32) -> Option<Str
     } else {
         return None;
     };
-    Some(format!("{what}: draw a wider one with `max_distance` {wider}"))
+    Some(words![format!("{what}: draw a wider one with "), key("max_distance"), format!(" {wider}")])
 }
 
 impl Sums {

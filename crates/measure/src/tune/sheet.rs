@@ -5,11 +5,11 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use nearprint_parquet::DatasetError;
-use nearprint_storage::{row_number, utf8};
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::missing_column;
+use nearprint_storage::{bad_file, row_number, utf8};
 
 use crate::evaluate::truth::Label;
-use nearprint_pipeline::{PipelineError, Result};
 
 /// A row to label.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(BYTE_ORDER_MARK.as_bytes().to_vec());
-    let internal = |e: csv::Error| PipelineError::Internal { stage: "sheet", reason: e.to_string() };
+    let internal = |e: csv::Error| Fault::internal("sheet", e.to_string());
     writer.write_record(HEADER).map_err(internal)?;
     for pair in pairs {
         let sketch_distance = pair.sketch_distance.map_or(String::new(), |d| d.to_string());
@@ -83,7 +83,7 @@ pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
         let last = [String::new(), about.strata_cell(), about.profile.clone()];
         writer.write_record(numbers.iter().chain(&cells).chain(&last)).map_err(internal)?;
     }
-    writer.into_inner().map_err(|e| PipelineError::Internal { stage: "sheet", reason: e.to_string() })
+    writer.into_inner().map_err(|e| Fault::internal("sheet", e.to_string()))
 }
 
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
@@ -128,12 +128,12 @@ pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| header.bytes().filter(|b| b == d).count());
     let mut builder = csv::ReaderBuilder::new();
     let mut reader = builder.delimiter(delimiter.unwrap_or(b',')).flexible(true).from_reader(text.as_bytes());
-    let columns = Columns::of(file, reader.headers().map_err(|e| DatasetError::bad_file(file, e))?)?;
+    let columns = Columns::of(file, reader.headers().map_err(|e| bad_file(file, e))?)?;
     let mut rows = Rows::default();
     let mut lines = LineNumbers { text, at: 0, line: 1 };
     let mut breaks_in_cells = 0;
     for record in reader.records() {
-        let record = record.map_err(|e| DatasetError::bad_file(file, e))?;
+        let record = record.map_err(|e| bad_file(file, e))?;
         let row = lines.of(record.position().map_or(0, csv::Position::byte)) - breaks_in_cells;
         breaks_in_cells += record.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
         if record.iter().any(|cell| !cell.trim().is_empty()) {
@@ -141,7 +141,7 @@ pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
         }
     }
     let empty = || bad_row(file, 2, "no row: draw a sheet of documents that have pairs".to_owned());
-    Ok(rows.sheet().ok_or_else(empty)?)
+    rows.sheet().ok_or_else(empty)
 }
 
 /// Counts the lines of the file. The count of the csv crate falls behind at blank lines and at Windows line ends.
@@ -163,8 +163,8 @@ impl LineNumbers<'_> {
     }
 }
 
-fn bad_row(file: &str, row: u64, reason: String) -> DatasetError {
-    DatasetError::BadRow { file: file.to_owned(), row, reason }
+fn bad_row(file: &str, row: u64, reason: String) -> Fault {
+    Fault::bad_data(file.to_owned(), reason).row(row)
 }
 
 /// The rows read so far, and the data to check the next row against them.
@@ -239,12 +239,14 @@ impl Columns {
     fn of(file: &str, header: &csv::StringRecord) -> Result<Self> {
         let column = |name: &str| {
             let mut found = header.iter().enumerate().filter(|(_, h)| h.trim().eq_ignore_ascii_case(name));
-            let missing = || DatasetError::MissingColumn {
-                line: None,
-                file: file.to_owned(),
-                column: name.into(),
-                present: header.iter().map(str::to_owned).collect(),
-                remedy: "keep the columns of the sheet that tune drew".into(),
+            let missing = || {
+                missing_column(
+                    file,
+                    name,
+                    None,
+                    header.iter().map(str::to_owned).collect(),
+                    "keep the columns of the sheet that tune drew",
+                )
             };
             let (at, _) = found.next().ok_or_else(missing)?;
             match found.next() {

@@ -3,13 +3,14 @@
 use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_documents::{Fate, Fates};
+use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::DecisionCounts;
 use nearprint_storage::{InputFile, in_memory};
-use nearprint_store::StoreError;
+use nearprint_store::damaged;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::manifest::Manifest;
-use nearprint_pipeline::{DecisionCounts, Result};
 
 /// The documents of a night that are not kept, by the hash of their ids. All others are kept, unless documents were
 /// forgotten: then those are kept that were, and all others are forgotten.
@@ -76,7 +77,7 @@ impl Decided {
                         other => {
                             let reason =
                                 format!("a decision is '{}', and none of keep, drop and skip", other.escape_debug());
-                            return Err(StoreError::damaged(&parquet.file.url, reason).into());
+                            return Err(damaged(&parquet.file.url, reason));
                         }
                     }
                 }

@@ -12,9 +12,11 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{
     DocumentColumns, FileFilter, FilterOutput, FilterTarget, RowCounts, WebPages, filter_file, left_out, night_pattern,
 };
+use nearprint_fault::{ErrorKind, Fault, Result, key, words};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
-use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Storage, StorageError};
-use nearprint_store::{Night, Store, StoreError};
+use nearprint_pipeline::{Resources, not_published};
+use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Storage};
+use nearprint_store::{Night, Store, damaged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -23,7 +25,6 @@ use crate::inputs::{LOOK_UPS_AT_ONCE, NightInput};
 use crate::manifest::InputRecord;
 use crate::published::{PublishedFiles, files_of, open_store};
 use crate::request::{ANY_DATE, check_date};
-use nearprint_pipeline::{PipelineError, Resources, Result};
 
 /// The nights to filter, and the place of what is written.
 #[derive(Debug, Clone)]
@@ -165,12 +166,15 @@ impl FilterRequest {
     fn refuse_overlaps(&self, storage: &Storage, store: &Store, output: &Folder) -> Result<()> {
         output.refuse_file_in_its_way()?;
         let refused = |what: &str, url: &str| {
-            let reason = format!(
-                "`output` {} and {what} {} lie in one another: name an output of its own",
-                nearprint_storage::redact(&self.output),
-                nearprint_storage::redact(url)
-            );
-            Err(PipelineError::Usage { reason })
+            let reason = words![
+                key("output"),
+                format!(
+                    " {} and {what} {} lie in one another: name an output of its own",
+                    nearprint_storage::redact(&self.output),
+                    nearprint_storage::redact(url)
+                )
+            ];
+            Err(Fault::usage(reason))
         };
         if output.overlaps(store.folder()) {
             return refused("the store", &self.store);
@@ -195,15 +199,20 @@ impl FilterRequest {
 fn nights<'a>(store: &'a Store, request: &FilterRequest) -> Result<Vec<&'a Night>> {
     let last = request.to.as_ref().unwrap_or(&request.dt);
     if *last < request.dt {
-        let reason = format!("`to` {last} is before `dt` {}: write the earlier night first", request.dt);
-        return Err(PipelineError::Usage { reason });
+        let reason = words![
+            key("to"),
+            format!(" {last} is before "),
+            key("dt"),
+            format!(" {}: write the earlier night first", request.dt)
+        ];
+        return Err(Fault::usage(reason));
     }
     let wanted = |night: &&Night| request.dt <= night.dt && night.dt <= *last;
     let mut found: Vec<&Night> = store.nights().iter().filter(wanted).collect();
     found.sort_by(|a, b| a.dt.cmp(&b.dt));
     if found.is_empty() {
         let range = request.to.as_ref().map_or(String::new(), |to| format!(" to {to}"));
-        return Err(PipelineError::not_published(store, &format!("{}{range}", request.dt)));
+        return Err(not_published(store, &format!("{}{range}", request.dt)));
     }
     Ok(found)
 }
@@ -223,8 +232,11 @@ async fn plan(
     let output = output.join(&format!("dt={}", night.dt));
     for file in &files {
         if output.contains(&storage.folder(&file.url)?) {
-            let reason = format!("`output` {} holds the input {}: name an output of its own", output.url(), file.url);
-            return Err(PipelineError::Usage { reason });
+            let reason = words![
+                key("output"),
+                format!(" {} holds the input {}: name an output of its own", output.url(), file.url)
+            ];
+            return Err(Fault::usage(reason));
         }
     }
     let base = request.documents.as_ref().map(|documents| storage.base_of(&night_pattern(documents, &night.dt)));
@@ -249,10 +261,11 @@ async fn plan(
 async fn unchanged(storage: &Storage, recorded: InputRecord) -> Result<InputFile> {
     match NightInput::of(storage, recorded).await? {
         NightInput::Unchanged(file) => Ok(file),
-        NightInput::Changed { url, reason } => Err(PipelineError::InputChanged { url, reason }),
+        NightInput::Changed { url, reason } => Err(Fault::bad_data(url, reason)
+            .remedy("restore the file, or publish the night again with `nearprint run --replace`")),
         NightInput::Gone { url } => {
             let remedy = "the night was made from it: restore it; a relative path is one below the folder of the run";
-            Err(StorageError::InputMissing { what: "input file", url, remedy }.into())
+            Err(Fault::input_missing("input file", url, remedy))
         }
     }
 }
@@ -263,14 +276,14 @@ async fn refuse_existing(output: &Folder, if_exists: IfExists, names: &[String])
     let found = output.inventory().await?;
     let reason = match if_exists {
         IfExists::Refuse if found.is_empty() => return Ok(()),
-        IfExists::Refuse => "the output exists: name another folder, or replace it with `replace`".to_owned(),
+        IfExists::Refuse => words!["the output exists: name another folder, or replace it with ", key("replace")],
         IfExists::Replace => {
             let own: BTreeSet<&str> = names.iter().map(String::as_str).chain([SUCCESS]).collect();
             let Some(other) = found.iter().find(|file| !own.contains(file.name.as_str())) else { return Ok(()) };
-            format!("it has {}, which is no file of the night: remove it, or name another folder", other.name)
+            format!("it has {}, which is no file of the night: remove it, or name another folder", other.name).into()
         }
     };
-    Err(PipelineError::OutputExists { url: output.url().to_owned(), reason })
+    Err(Fault::output_exists(output.url().to_owned(), reason))
 }
 
 async fn filter_night(
@@ -284,7 +297,7 @@ async fn filter_night(
     let n_held = Decided::n_held(manifest);
     if n_held.saturating_mul(Decided::DOCUMENT_BYTES) > resources.counted_bytes() as u64 {
         let reason = format!("the decisions about {n_held} documents take {} bytes each", Decided::DOCUMENT_BYTES);
-        return Err(PipelineError::Resources { reason });
+        return Err(Fault::resources(reason));
     }
     progress.start("decisions", "documents", manifest.counts.documents.n_documents);
     let decided = Decided::read(night.published.decisions.clone(), manifest).await?;
@@ -311,7 +324,7 @@ async fn filter_night(
     let bad = &night.published.manifest.bad_files;
     if let Some(url) = quarantined.keys().find(|url| !bad.iter().any(|bad| bad.url == **url)) {
         let reason = format!("the night has rows of {url} in quarantine, which is none of its files");
-        return Err(PipelineError::DoesNotAddUp { dt: night.dt, reason });
+        return Err(does_not_add_up(&night.dt, &reason));
     }
     progress.start("filter", "files", filters.len() as u64);
     let mut counts = FilterCounts { n_bad_files: bad.len() as u64, ..FilterCounts::default() };
@@ -360,13 +373,18 @@ async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> 
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let rows = columns.primitive::<Int64Type>("row")?;
             for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
-                let nameless = || StoreError::damaged(&parquet.file.url, "a row in quarantine has no file");
+                let nameless = || damaged(&parquet.file.url, "a row in quarantine has no file");
                 by_file.entry(url.ok_or_else(nameless)?.to_owned()).or_default().push(row.unsigned_abs());
             }
         }
     }
     by_file.values_mut().for_each(|rows| rows.sort_unstable());
     Ok(by_file)
+}
+
+/// Makes the fault of files whose rows are not those that the night decided about.
+fn does_not_add_up(dt: &str, reason: &str) -> Fault {
+    Fault::new(ErrorKind::BadData, format!("{dt}: {reason}"))
 }
 
 /// Refuses counts of rows that are not those of the night.
@@ -382,5 +400,5 @@ fn refuse_difference(dt: &str, expected: DecidedCounts, rows: &RowCounts) -> Res
          {n_drop}, skipped {n_skip} and forgot {n_forgotten}: check that id_column is that of the run, and do not use the files that were written",
         rows.n_rows, rows.n_keep, rows.n_drop, rows.n_skip, rows.n_forgotten, rows.n_quarantine
     );
-    Err(PipelineError::DoesNotAddUp { dt: dt.to_owned(), reason })
+    Err(does_not_add_up(dt, &reason))
 }

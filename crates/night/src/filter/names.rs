@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_pipeline::{PipelineError, Result};
+use nearprint_fault::{Fault, Result};
 
 /// Returns a name for each file: its path below `base`, the folder of the night's documents; or, if not all of the files
 /// lie there, below the deepest folder that holds all of them.
 ///
 /// # Errors
-/// [`PipelineError::Usage`] if two files would have one name.
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if two files would have one name.
 pub fn names(base: Option<&str>, urls: &[&str]) -> Result<Vec<String>> {
     let base = base.map(|base| base.trim_end_matches('/'));
     let all: Option<Vec<Vec<&str>>> = urls.iter().map(|url| parts_below(base?, url)).collect();
@@ -20,7 +20,7 @@ pub fn names(base: Option<&str>, urls: &[&str]) -> Result<Vec<String>> {
             let reason = format!(
                 "{other} and {url} would both be {name} in the output: filter nights whose files have different names"
             );
-            return Err(PipelineError::Usage { reason });
+            return Err(Fault::usage(reason));
         }
     }
     Ok(names)

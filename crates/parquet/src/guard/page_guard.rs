@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::bad_file;
 use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::Result as ParquetResult;
@@ -20,7 +22,6 @@ use super::page_claims::{
     LEAST_PAGE_BYTES, check_dictionary, check_listed, check_sizes, check_unpacked, check_written_out, is_listed,
 };
 use super::thrift::{PageKind, PageSizes, page_sizes};
-use crate::error::{DatasetError, Result};
 
 /// The chunks that a read may fetch.
 #[derive(Debug, Clone, Default)]
@@ -51,18 +52,19 @@ impl PageGuard {
     /// Creates a guard for chunks of one file, each given with its position.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if the values of a chunk are too long to be held, or if two chunks overlap.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the values of a chunk are too long to be held, or
+    /// if two chunks overlap.
     pub fn new(url: &str, all: impl IntoIterator<Item = (u64, GuardedChunk)>) -> Result<Self> {
         let mut chunks = BTreeMap::new();
         for (start, chunk) in all {
             chunk.check_width().map_err(|reason| chunk.refused(url, &reason))?;
             if start < chunk.end && chunks.insert(start, chunk).is_some() {
-                return Err(DatasetError::bad_file(url, OVERLAP));
+                return Err(bad_file(url, OVERLAP));
             }
         }
         let ends = chunks.values().map(|chunk: &GuardedChunk| chunk.end);
         if chunks.keys().skip(1).zip(ends).any(|(&next, end)| next < end) {
-            return Err(DatasetError::bad_file(url, OVERLAP));
+            return Err(bad_file(url, OVERLAP));
         }
         Ok(Self { url: url.to_owned(), chunks })
     }
@@ -70,12 +72,13 @@ impl PageGuard {
     /// Checks the pages in the bytes from `start` on.
     ///
     /// # Errors
-    /// [`DatasetError::BadFile`] if a page is refused, with its row group and column in the reason, or if the bytes lie
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is refused, with its row group and column
+    /// in the reason, or if the bytes lie
     /// outside the chunks.
     pub fn check(&self, start: u64, bytes: &Bytes) -> Result<()> {
         let chunk = self.chunks.range(..=start).next_back();
         let Some((&first, chunk)) = chunk.filter(|(_, chunk)| start + bytes.len() as u64 <= chunk.end) else {
-            return Err(DatasetError::bad_file(&self.url, "its pages lie outside their column chunks"));
+            return Err(bad_file(&self.url, "its pages lie outside their column chunks"));
         };
         let checked = chunk.check(start..start + bytes.len() as u64, first..chunk.end, bytes);
         checked.map_err(|reason| chunk.refused(&self.url, &reason))
@@ -87,9 +90,9 @@ const OVERLAP: &str = "two of its column chunks lie in the same place";
 type Check = std::result::Result<(), String>;
 
 impl GuardedChunk {
-    fn refused(&self, url: &str, reason: &str) -> DatasetError {
+    fn refused(&self, url: &str, reason: &str) -> Fault {
         let column = self.metadata.column_path().string();
-        DatasetError::bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
+        bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
     }
 
     /// Checks the length of fixed-length values. A NULL among them takes as much memory as any other.

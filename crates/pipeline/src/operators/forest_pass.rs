@@ -12,12 +12,13 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Candidate, Far, Forest, Gathered, Origin};
 use nearprint_parquet::Columns;
 use nearprint_storage::locked;
 use nearprint_tasks::{ClassPairs, QueryBatch, Want, pair_schema};
 
-use crate::error::{PipelineError, Result};
+use crate::error::into_datafusion;
 
 /// One pass over the forest's candidates, which are distinct and sorted by (distance, a, id_b, store_b). It returns those that
 /// join two components as rows of pairs, and gathers the data that decisions need.
@@ -82,7 +83,7 @@ impl ForestState {
                 "what decisions need of existing documents and pairs takes {bytes} bytes, {} are left",
                 self.max_bytes
             );
-            return Err(PipelineError::Resources { reason });
+            return Err(Fault::resources(reason));
         }
         Ok(())
     }
@@ -93,8 +94,8 @@ fn text_hash(bytes: &[u8]) -> Result<[u8; 16]> {
     bytes.try_into().map_err(|_| defect(format!("a text hash of {} bytes", bytes.len())))
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "forest", reason }
+fn defect(reason: String) -> Fault {
+    Fault::internal("forest", reason)
 }
 
 /// Returns the candidates that join components as pairs.
@@ -129,9 +130,8 @@ impl PartitionStream for ForestPass {
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
         let state = Arc::clone(&self.state);
-        let accept = move |batch: DataFusionResult<RecordBatch>| {
-            locked(&state).accept(&batch?).map_err(PipelineError::into_datafusion)
-        };
+        let accept =
+            move |batch: DataFusionResult<RecordBatch>| locked(&state).accept(&batch?).map_err(into_datafusion);
         let stream = match self.input.execute(0, context) {
             Ok(candidates) => candidates.map(accept).boxed(),
             Err(error) => futures::stream::once(async { Err(error) }).boxed(),

@@ -10,6 +10,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::Columns;
 use nearprint_storage::{Progress, Storage, locked};
 use nearprint_tasks::{
@@ -18,7 +19,7 @@ use nearprint_tasks::{
 
 use super::slice_turns::SliceTurns;
 use super::task_exec::Tasks;
-use crate::error::{PipelineError, Result};
+use crate::error::too_many_pairs;
 
 /// The results of map tasks besides rows, and the limit of their rows.
 pub(crate) struct Notes {
@@ -65,7 +66,7 @@ impl Tasks for ProbeTasks {
             let turn = own.turns.of(own.tasks[i].slice()).await;
             map_task(&own.context, &own.tasks[i]).map(move |batch| {
                 let _until_done = &turn;
-                batch.map_err(PipelineError::from)
+                batch
             })
         };
         let batches = futures::stream::once(started).flatten();
@@ -109,10 +110,10 @@ impl Tasks for RemoteTasks {
         let messages = self.engine.map(&self.folder, self.tasks.clone(), &self.storage, &self.progress);
         match received(messages, self.tasks.len(), &Form::Keys(self.schema())) {
             Ok(batches) => {
-                let batches = batches.map_err(PipelineError::from);
+                let batches = batches.map_err(Fault::from);
                 batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch))).boxed()
             }
-            Err(error) => futures::stream::once(futures::future::ready(Err(error.into()))).boxed(),
+            Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
         }
     }
 }
@@ -132,7 +133,7 @@ impl Notes {
         };
         let n_new = Columns { batch: &rows, file: "pairs" }.booleans("new")?.true_count() as u64;
         if self.n_new_pairs.fetch_add(n_new, Ordering::Relaxed) + n_new > self.max_new_pairs {
-            return Err(PipelineError::TooManyPairs { max_pairs: self.max_new_pairs });
+            return Err(too_many_pairs(self.max_new_pairs));
         }
         Ok(Some(rows))
     }

@@ -20,14 +20,15 @@ use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::{ExecutionPlan, Partitioning};
+use nearprint_fault::Result;
+use nearprint_parquet::BATCH_ROWS;
+use nearprint_storage::TempFolder;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::reduce_pool::ReducePool;
-use crate::error::{PipelineError, Result};
+use crate::error::of_datafusion;
 use crate::resources::Resources;
-use nearprint_parquet::BATCH_ROWS;
-use nearprint_storage::TempFolder;
 
 /// Runs plans within the resources. The spill folder is removed when the runner is dropped.
 #[derive(Debug)]
@@ -73,8 +74,7 @@ impl PlanRunner {
             .with_disk_manager_builder(disk)
             .with_max_spill_merge_fan_in(fan_in.max(2))
             .build_arc();
-        let context =
-            task_context(runtime.map_err(|e| PipelineError::of_datafusion("engine", e))?, threads, reduce_bytes);
+        let context = task_context(runtime.map_err(|e| of_datafusion("engine", e))?, threads, reduce_bytes);
         Ok(Self { context, threads, temp })
     }
 
@@ -91,7 +91,7 @@ impl PlanRunner {
         stage: &'static str,
         plan: Arc<dyn ExecutionPlan>,
     ) -> Result<SendableRecordBatchStream> {
-        execute_stream(plan, self.context()).map_err(|e| PipelineError::of_datafusion(stage, e))
+        execute_stream(plan, self.context()).map_err(|e| of_datafusion(stage, e))
     }
 
     /// Returns the reduce: an external sort by all columns, in their order, then the distinct rows, as one ordered
@@ -104,12 +104,12 @@ impl PlanRunner {
             let distinct = AggregateExec::try_new(AggregateMode::Single, by, Vec::new(), Vec::new(), sorted, schema)?;
             Ok(Arc::new(distinct) as Arc<dyn ExecutionPlan>)
         });
-        reduced.map_err(|e| PipelineError::of_datafusion("reduce", e))
+        reduced.map_err(|e| of_datafusion("reduce", e))
     }
 
     /// Returns an external sort by all columns, in their order.
     pub(crate) fn sort(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.sorted(input).map_err(|e| PipelineError::of_datafusion("sort", e))
+        self.sorted(input).map_err(|e| of_datafusion("sort", e))
     }
 
     fn sorted(&self, input: Arc<dyn ExecutionPlan>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {

@@ -16,8 +16,9 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::Result;
 
-use crate::error::{PipelineError, Result};
+use crate::error::into_datafusion;
 
 /// Tasks of one kind.
 pub(crate) trait Tasks: Display + Send + Sync + 'static {
@@ -110,8 +111,7 @@ impl<T: Tasks> ExecutionPlan for TaskExec<T> {
         }
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let batches = Arc::clone(&self.tasks).run(partition);
-        let batches =
-            batches.map_ok(move |batch| batch.record_output(&metrics)).map_err(PipelineError::into_datafusion);
+        let batches = batches.map_ok(move |batch| batch.record_output(&metrics)).map_err(into_datafusion);
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.tasks.schema(), batches.boxed())))
     }
 

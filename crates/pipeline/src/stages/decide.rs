@@ -7,22 +7,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
     Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
     Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, n_kept_in_vain, star,
     star_bound,
 };
+use nearprint_parquet::schema::{DECISIONS, SUPERSEDED};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
 use nearprint_store::ExistingShort;
+use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PipelineError, Result};
 use crate::stages::existing::ReferenceNames;
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
-
-use nearprint_parquet::schema::{DECISIONS, SUPERSEDED};
-use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 
 /// The rule by which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -366,7 +365,7 @@ impl Decisions {
             let rows = RecordBatch::try_new(Arc::clone(&SUPERSEDED), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
         }
-        Ok(writer.finish()?)
+        writer.finish()
     }
 
     fn by_star(&mut self, batch: &QueryBatch, neighbours: &ClassNeighbours, gathered: &mut Gathered) {
@@ -485,8 +484,8 @@ fn distance_of(batch: &QueryBatch, row: u32, other: Option<&u64>) -> Result<u8> 
     distance.ok_or_else(|| defect(format!("'{}' has no distance from its cluster", batch.id(row).escape_debug())))
 }
 
-fn defect(reason: String) -> PipelineError {
-    PipelineError::Internal { stage: "decisions", reason }
+fn defect(reason: String) -> Fault {
+    Fault::internal("decisions", reason)
 }
 
 fn keep_or(outcome: Outcome) -> RowDecision {

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use nearprint_fault::Result;
 use nearprint_join::Origin;
 use nearprint_store::{Existing, ExistingShort, JoinedNights, Recrawls};
 use nearprint_tasks::{QueryBatch, SkipReason};
-
-use crate::error::Result;
 
 /// The names of the reference stores, at the positions that the origins of their documents have.
 #[derive(Debug, Clone, Default)]

@@ -6,19 +6,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_tokenize::Resources as AnalyzerResources;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::context::CommandContext;
-use crate::error::{PipelineError, Result};
-use crate::overlaps;
-use crate::remaining_time::RemainingTime;
-use crate::resources::Resources;
 use nearprint_documents::{
-    BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, DocumentsError, InputPolicy,
-    RowFault, row_place, spans_join,
+    BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, InputPolicy, RowFault,
+    row_place, spans_join, too_many_bad_files,
 };
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, ReadLimits, StagedFile};
 use nearprint_profile::ProfileConfig;
@@ -27,6 +19,15 @@ use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
     KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
 };
+use nearprint_tokenize::Resources as AnalyzerResources;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::context::CommandContext;
+use crate::error::TooManyBadRows;
+use crate::overlaps;
+use crate::remaining_time::RemainingTime;
+use crate::resources::Resources;
 
 /// The request to fingerprint documents.
 #[derive(Debug, Clone)]
@@ -268,7 +269,7 @@ fn batches(
     if let Some(engine) = work.engine {
         let n_tasks = tasks.len();
         let messages = engine.fingerprint(&spec, tasks, work.storage, work.progress);
-        return Ok(received(messages, n_tasks, &Form::Batches)?);
+        return received(messages, n_tasks, &Form::Batches);
     }
     let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
     let context = Arc::new(context);
@@ -288,7 +289,7 @@ fn tasks(
     let mut tasks = Vec::new();
     for of_file in ranges.chunk_by(|a, b| a.file == b.file) {
         let file = &of_file[0].file;
-        let unknown = |_| PipelineError::Internal { stage: "fingerprint", reason: format!("no file {file}") };
+        let unknown = |_| Fault::internal("fingerprint", format!("no file {file}"));
         let at = files.binary_search_by_key(&file, |file| &file.url).map_err(unknown)?;
         let (bytes, reading) = (files[at].size / of_file.len() as u64, reading(at));
         tasks.extend(of_file.iter().map(|range| {
@@ -328,7 +329,7 @@ fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
     match all.first() {
         Some(first) if all.len() as u64 > allowed => {
             let example = format!("{}: {}", first.url, first.reason);
-            Err(DocumentsError::TooManyBadFiles { allowed, example }.into())
+            Err(too_many_bad_files(allowed, &example))
         }
         _ => Ok(()),
     }
@@ -339,7 +340,9 @@ fn refuse_nothing_read(bad: &[BadFile], n_read: u64) -> Result<()> {
     match bad.first() {
         Some(first) if n_read == 0 => {
             let example = format!("{}: {}", first.url, first.reason);
-            Err(DocumentsError::AllFilesBad { n: bad.len() as u64, example }.into())
+            let reason = format!("none of the files can be read ({}); first: {example}", bad.len());
+            let remedy = "fetch them again; max_bad_files passes over some files of a night, not all";
+            Err(Fault::new(ErrorKind::BadData, reason).remedy(remedy))
         }
         _ => Ok(()),
     }
@@ -405,20 +408,26 @@ fn too_many_bad_rows(
     (example, mending): (String, Option<String>),
     none_is_good: bool,
     urls: &FileUrls,
-) -> PipelineError {
+) -> Fault {
     let has = |reason| bad.iter().any(|bad| bad.reason == reason);
     let (is_cut_off, is_broken) = (has(BadReason::CutOff), has(BadReason::BrokenRecord));
     let remedy = if is_cut_off {
-        "the file was cut off, fetch it again".into()
+        "the file was cut off, fetch it again"
     } else if is_broken {
-        "the file is damaged, fetch it again".into()
+        "the file is damaged, fetch it again"
     } else {
-        mending.map_or("mend the rows".into(), String::into_boxed_str)
+        mending.as_deref().unwrap_or("mend the rows")
     };
+    let remedy = format!("{remedy}, or raise max_bad_rows to quarantine them");
     let is_damage = is_cut_off || is_broken || none_is_good;
     let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();
     let (n, by_reason) = (bad.len() as u64, by_reason(bad));
-    PipelineError::TooManyBadRows { n, allowed, example, by_reason, examples, remedy, is_damage }
+    let rows = if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+    let named: Vec<String> = by_reason.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+    let reasons = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    let reason = format!("{rows} cannot be used, {allowed} allowed{reasons}; {example}");
+    let matter = TooManyBadRows { n, by_reason, examples, is_damage };
+    Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(matter)
 }
 
 fn by_reason(bad: &[BadRow]) -> BTreeMap<String, u64> {
@@ -554,7 +563,7 @@ pub fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -
         let arrays: Vec<ArrayRef> = vec![Arc::new(ids), Arc::new(reasons)];
         writer.write(RecordBatch::try_new(Arc::clone(&SKIPPED), arrays).map_err(internal)?)?;
     }
-    Ok(writer.finish()?)
+    writer.finish()
 }
 
 /// Writes the rows that are not documents, by file and row.
@@ -566,7 +575,7 @@ pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &s
         let row_group = |(url, bad): (&&str, &BadRow)| {
             done.documents.row_group_of(url, bad.row).and_then(|n| i32::try_from(n).ok())
         };
-        let unnumbered = |_| PipelineError::Internal { stage: "quarantine", reason: "a file of 2^63 rows".to_owned() };
+        let unnumbered = |_| Fault::internal("quarantine", "a file of 2^63 rows".to_owned());
         let numbers: Vec<i64> =
             rows.iter().map(|bad| i64::try_from(bad.row)).collect::<std::result::Result<_, _>>().map_err(unnumbered)?;
         let arrays: Vec<ArrayRef> = vec![
@@ -578,9 +587,9 @@ pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &s
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&QUARANTINE), arrays).map_err(internal)?)?;
     }
-    Ok(writer.finish()?)
+    writer.finish()
 }
 
-fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal { stage: "write", reason: error.to_string() }
+fn internal(error: arrow::error::ArrowError) -> Fault {
+    Fault::internal("write", error.to_string())
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
 use nearprint_store::{OwnIds, Recrawls, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
-use crate::error::{PipelineError, Result};
 use crate::stages::decide::Decisions;
 use crate::stages::fingerprint::fingerprint_order;
 
@@ -51,7 +51,7 @@ pub async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Rec
         order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
     drop(order);
     by_hash.sort_unstable();
-    Ok(store.recrawls(dt, &OwnIds { by_hash: &by_hash, id_of: &|row| batch.id(row) }).await?)
+    store.recrawls(dt, &OwnIds { by_hash: &by_hash, id_of: &|row| batch.id(row) }).await
 }
 
 /// Writes the run files below a folder.
@@ -89,7 +89,7 @@ pub fn write_run(
     }
     let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
     ids.sort_unstable();
-    Ok(run.finish(ids.into_iter(), &recrawls.shadows)?)
+    run.finish(ids.into_iter(), &recrawls.shadows)
 }
 
 fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Result<ArrayRef> {
@@ -97,6 +97,6 @@ fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Res
     Ok(Arc::new(ids?))
 }
 
-fn internal(error: arrow::error::ArrowError) -> PipelineError {
-    PipelineError::Internal { stage: "store", reason: error.to_string() }
+fn internal(error: arrow::error::ArrowError) -> Fault {
+    Fault::internal("store", error.to_string())
 }

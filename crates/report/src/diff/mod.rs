@@ -6,8 +6,8 @@ mod sorted;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use nearprint_fault::Result;
 use nearprint_night::{Generation, Generations};
-use nearprint_pipeline::Result;
 use nearprint_storage::{InputFile, Progress, Storage};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,11 +2,11 @@
 
 use arrow::array::{Array, Float64Array, Int32Array, Int64Array, PrimitiveArray, StringArray};
 use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
+use nearprint_fault::Result;
 use nearprint_parquet::Columns;
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 
 use super::sorted::SortedRows;
-use nearprint_pipeline::Result;
 
 /// Decisions.
 pub struct Decisions {

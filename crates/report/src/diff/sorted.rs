@@ -6,10 +6,9 @@ use std::collections::VecDeque;
 use arrow::array::RecordBatch;
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
-use nearprint_parquet::{Columns, DatasetError, ParquetFile};
-use nearprint_storage::InputFile;
-
-use nearprint_pipeline::Result;
+use nearprint_fault::Result;
+use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_storage::{InputFile, bad_file};
 
 /// The rows of a batch, which are sorted by their keys.
 pub trait SortedRows: Sized {
@@ -29,7 +28,7 @@ pub trait SortedRows: Sized {
 /// A position in the rows of some files. The memory holds one batch.
 pub struct Cursor<R> {
     files: VecDeque<InputFile>,
-    batches: Option<(String, BoxStream<'static, nearprint_parquet::Result<RecordBatch>>)>,
+    batches: Option<(String, BoxStream<'static, Result<RecordBatch>>)>,
     rows: Option<R>,
     at: usize,
     /// The key of the last row of the batch before.
@@ -88,7 +87,7 @@ fn refuse_disorder<R: SortedRows>(url: &str, rows: &R, last: Option<&(String, St
     if before_first && (1..rows.len()).all(|row| rows.key(row - 1) < rows.key(row)) {
         return Ok(());
     }
-    Err(DatasetError::bad_file(url, "its rows are not sorted by their ids").into())
+    Err(bad_file(url, "its rows are not sorted by their ids"))
 }
 
 /// Returns which of two cursors stands at the smaller key, or `None` if both are at the end.

@@ -3,10 +3,10 @@
 use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::TryStreamExt;
+use nearprint_fault::Result;
 use nearprint_night::{MeanLoss, published_files};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
-use nearprint_pipeline::Result;
 use nearprint_storage::Storage;
 
 use super::night_report::{Distributions, Example, ReportRequest};

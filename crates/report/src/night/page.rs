@@ -3,8 +3,9 @@
 //! nights that are stale are not in it: they change after the night.
 
 use maud::{Markup, PreEscaped, html};
+use nearprint_explain::{DiffPiece, diff, legible, segments};
+use nearprint_fault::Result;
 use nearprint_night::NightRecord;
-use nearprint_pipeline::Result;
 
 use super::markdown::figures;
 use super::night_report::{Example, NightReport};
@@ -12,7 +13,6 @@ use super::notable::{dropped_share, notable, watched};
 use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
 use crate::page::{page, pieces};
-use nearprint_explain::{DiffPiece, diff, legible, segments};
 
 /// The characters of shared text around a difference.
 const CONTEXT_CHARS: usize = 60;
@@ -27,7 +27,7 @@ const WIDE: (u32, u32) = (520, 200);
 /// Makes the page of a night.
 ///
 /// # Errors
-/// [`PipelineError::Internal`](nearprint_pipeline::PipelineError::Internal) if a chart cannot be drawn.
+/// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if a chart cannot be drawn.
 pub fn night_page(night: &NightReport) -> Result<String> {
     let dt = &night.summary.dt;
     let body = html! {

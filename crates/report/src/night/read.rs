@@ -6,14 +6,14 @@ use arrow::array::Array;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use nearprint_documents::{Documents, InputPolicy, night_pattern};
+use nearprint_explain::excerpts;
+use nearprint_fault::{ErrorKind, Result};
 use nearprint_night::{MeasuredNight, RunSummary, published_files, published_history, published_night};
 use nearprint_parquet::{Columns, ParquetFile};
-use nearprint_pipeline::Result;
-use nearprint_storage::{ErrorKind, Storage};
+use nearprint_storage::Storage;
 
 use super::decisions::Decided;
 use super::night_report::{Example, NightReport, QuarantinedRow, ReportRequest};
-use nearprint_explain::excerpts;
 
 /// The characters of an excerpt.
 const EXCERPT_CHARS: usize = 90;
@@ -59,7 +59,7 @@ const NIGHTS_BEFORE: usize = 29;
 /// ```
 ///
 /// # Errors
-/// Fails with a [`PipelineError`](nearprint_pipeline::PipelineError) if the night is not published, and if a file of
+/// Fails with a [`Fault`](nearprint_fault::Fault) if the night is not published, and if a file of
 /// the night or a document cannot be read.
 pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightReport> {
     let (summary, earlier) = published_night(storage, &request.store, &request.dt).await?;

@@ -2,11 +2,11 @@
 
 use std::error::Error;
 
+use nearprint_fault::{Fault, Result};
 use plotters::coord::ranged1d::{IntoSegmentedCoord, SegmentValue};
 use plotters::prelude::*;
 
 use crate::numbers::short;
-use nearprint_pipeline::{PipelineError, Result};
 
 /// The colour of kept documents.
 pub const KEPT: RGBColor = RGBColor(0x00, 0x72, 0xB2);
@@ -36,10 +36,10 @@ impl Bars {
     /// Draws the chart. There must be a bar.
     ///
     /// # Errors
-    /// [`PipelineError::Internal`] if it cannot be drawn.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if it cannot be drawn.
     pub fn svg(&self) -> Result<String> {
         let mut out = String::new();
-        let failed = |e: Box<dyn Error>| PipelineError::Internal { stage: "chart", reason: e.to_string() };
+        let failed = |e: Box<dyn Error>| Fault::internal("chart", e.to_string());
         self.draw(&mut out).map_err(failed)?;
         Ok(out)
     }

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nearprint_explain::Explanation;
-use nearprint_lookup::{Answer, Decision, FingerprintText, JsonQuery, LookupError, Match, State, Taken, Turn};
-use nearprint_serve::{Answers, Result, ServeError, ServeOptions, Served, Server, Side, Token};
-use nearprint_storage::StorageError;
+use nearprint_fault::{Fault, Result};
+use nearprint_lookup::{Answer, Decision, FingerprintText, JsonQuery, Match, State, Taken, Turn};
+use nearprint_serve::{Answers, ServeOptions, Served, Server, Side, Token};
+use nearprint_storage::bad_file;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
@@ -46,7 +47,7 @@ impl Answers for Memory {
             (Some(text), None) if text == "defect" => std::panic::resume_unwind(Box::new("a defect")),
             (Some(text), None) => u64::from(text != "old page"),
             (None, Some(FingerprintText::Number(value))) => *value,
-            _ => return Err(ServeError::Asked { reason: "ask with a text".to_owned() }),
+            _ => return Err(Fault::usage("ask with a text")),
         };
         let found = Match {
             id: "old".to_owned(),
@@ -67,13 +68,13 @@ impl Answers for Memory {
         if a.text.as_deref() == Some("wait") {
             self.gate.acquire().await.unwrap().forget();
         }
-        Err(ServeError::NoTexts)
+        Err(Fault::usage("the server knows no documents"))
     }
 
     async fn refresh(&self) -> Result<bool> {
         if self.failing.load(Ordering::Relaxed) {
             let (file, reason) = ("commit".to_owned(), "it is damaged".to_owned());
-            return Err(LookupError::from(StorageError::BadFile { file, reason }).into());
+            return Err(bad_file(file, reason));
         }
         Ok(self.commit.fetch_add(1, Ordering::Relaxed) > 0)
     }

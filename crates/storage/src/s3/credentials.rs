@@ -22,12 +22,13 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt};
+use nearprint_fault::one_line;
 use object_store::aws::AwsCredential;
 use object_store::client::{HttpClient, HttpConnector, HttpRequestBody, ReqwestConnector};
 use object_store::{ClientOptions, CredentialProvider};
 use tokio::sync::Mutex;
 
-use crate::error::{CredentialsError, one_line};
+use crate::error::CredentialsError;
 use crate::redact::keep_quiet_about;
 
 /// Credentials. They are fetched when they are first needed, and again before they expire.

@@ -14,6 +14,7 @@ use aws_config::SdkConfig;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer};
 use object_store::client::{HttpClient, HttpRequestBody};
 use object_store::multipart::{MultipartStore, PartId};
@@ -25,7 +26,7 @@ use tokio::sync::OnceCell;
 
 use self::credentials::Credentials;
 use self::http::{Connector, RequestLimits, Traffic};
-use crate::error::{Result, StorageError};
+use crate::error::request;
 use crate::locked::locked;
 use crate::row_number::in_memory;
 use crate::runtime::blocking;
@@ -108,7 +109,8 @@ impl Bucket {
     /// Returns the bucket's store, and opens the bucket if necessary.
     ///
     /// # Errors
-    /// [`StorageError::Config`] if the endpoint is refused; [`StorageError::ObjectStore`] if the settings are not
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the endpoint is refused;
+    /// [`ErrorKind::StoreUnavailable`](nearprint_fault::ErrorKind::StoreUnavailable) if the settings are not
     /// valid.
     pub async fn store(&self) -> Result<&Arc<AmazonS3>> {
         Ok(&self.opened().await?.store)
@@ -156,8 +158,8 @@ impl Bucket {
             builder = builder.with_endpoint(endpoint);
         }
         let url = format!("s3://{}", self.name);
-        let store = Arc::new(builder.build().map_err(StorageError::store("use", &url))?);
-        let none = || StorageError::Internal { stage: "s3", reason: "no client was made".to_owned() };
+        let store = Arc::new(builder.build().map_err(request("use", &url))?);
+        let none = || Fault::internal("s3", "no client was made".to_owned());
         let client = client.get().cloned().ok_or_else(none)?;
         Ok(Opened { store, client, region })
     }
@@ -169,7 +171,7 @@ impl Bucket {
     /// The local file cannot be read, or the object store refuses a request before the last one.
     pub async fn upload(&self, key: &Path, url: &str, from: &LocalPath, size: u64) -> Result<Upload> {
         let store = self.store().await?;
-        let id = store.create_multipart(key).await.map_err(StorageError::store("write", url))?;
+        let id = store.create_multipart(key).await.map_err(request("write", url))?;
         let open = OpenUpload { store: Arc::clone(store), key: key.clone(), id: id.clone() };
         locked(&self.shared.uploads).push(open);
         let parts = self.parts(store, key, &id, url, from, size).await;
@@ -210,7 +212,7 @@ impl Bucket {
         let starts = (0..size).step_by(in_memory(part_bytes));
         let sent = starts.enumerate().map(|(i, start)| async move {
             let part = read_part(from, start, part_bytes.min(size - start)).await?;
-            store.put_part(key, id, i, part.into()).await.map_err(StorageError::store("write", url))
+            store.put_part(key, id, i, part.into()).await.map_err(request("write", url))
         });
         futures::stream::iter(sent).buffered(PARTS_AT_ONCE).try_collect().await
     }
@@ -247,12 +249,11 @@ impl Bucket {
         let mut keys = Vec::new();
         for upload in stale {
             if !dry_run {
-                let key =
-                    Path::parse(&upload.key).map_err(|e| StorageError::store("abort uploads of", url)(e.into()))?;
+                let key = Path::parse(&upload.key).map_err(|e| request("abort uploads of", url)(e.into()))?;
                 match opened.store.abort_multipart(&key, &upload.upload_id).await {
                     // Its owner has ended the upload in the meantime.
                     Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                    Err(source) => return Err(StorageError::store("abort uploads of", url)(source)),
+                    Err(source) => return Err(request("abort uploads of", url)(source)),
                 }
             }
             keys.push(upload.key);
@@ -271,14 +272,14 @@ pub enum Upload {
 /// Reads `n_bytes` bytes of a local file from byte `start` on.
 ///
 /// # Errors
-/// [`StorageError::Io`] if the file cannot be read or is shorter.
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the file cannot be read or is shorter.
 pub async fn read_part(from: &LocalPath, start: u64, n_bytes: u64) -> Result<Bytes> {
     use std::os::unix::fs::FileExt;
     let from = from.to_path_buf();
     blocking("read", move || {
         let mut part = vec![0; in_memory(n_bytes)];
         let read = std::fs::File::open(&from).and_then(|file| file.read_exact_at(&mut part, start));
-        read.map_err(StorageError::io(&from))?;
+        read.map_err(Fault::io(&from))?;
         Ok(part.into())
     })
     .await
@@ -286,7 +287,7 @@ pub async fn read_part(from: &LocalPath, start: u64, n_bytes: u64) -> Result<Byt
 
 /// Returns whether an endpoint is reached without TLS. That is refused beyond loopback, unless `allow_http` is set.
 fn plain_http(endpoint: &str, allow_http: bool) -> Result<bool> {
-    let refused = |reason: &str| StorageError::Config { key: "s3.endpoint".to_owned(), reason: reason.to_owned() };
+    let refused = |reason: &str| Fault::config("s3.endpoint".to_owned(), reason.to_owned());
     let form = "write it as https://host:port";
     let (scheme, rest) = endpoint.split_once("://").ok_or_else(|| refused(form))?;
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
@@ -335,12 +336,12 @@ struct Page {
 impl Opened {
     /// Requests one page of the open uploads, because object_store has no such request.
     async fn page(&self, prefix: &Path, url: &str, after: Option<&(String, String)>) -> Result<Page> {
-        let fail = StorageError::store("list uploads of", url);
-        let request = self.page_request(prefix, after).await.map_err(fail)?;
+        let fail = request("list uploads of", url);
+        let page = self.page_request(prefix, after).await.map_err(fail)?;
         let other = |source: Box<dyn std::error::Error + Send + Sync>| {
-            StorageError::store("list uploads of", url)(object_store::Error::Generic { store: "S3", source })
+            request("list uploads of", url)(object_store::Error::Generic { store: "S3", source })
         };
-        let (parts, body) = self.client.execute(request).await.map_err(|e| other(e.into()))?.into_parts();
+        let (parts, body) = self.client.execute(page).await.map_err(|e| other(e.into()))?.into_parts();
         let body = body.bytes().await.map_err(|e| other(e.into()))?;
         let text = String::from_utf8_lossy(&body);
         if !parts.status.is_success() {

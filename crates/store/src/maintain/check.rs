@@ -5,21 +5,22 @@ use std::collections::HashSet;
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
+use nearprint_fault::Result;
+use nearprint_join::{LookupPlan, Permutation};
+use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
+use nearprint_parquet::{Columns, FileRecord, ParquetFile, fixed};
+use nearprint_storage::{Folder, InputFile, Progress};
 use schemars::JsonSchema;
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::commit::{Night, RunRecord, SegmentRecord};
-use crate::error::{Result, StoreError};
+use crate::error::{damaged, file_and_reason, is_about_content};
 use crate::identity::{IDENTITY, identity_in};
 use crate::index::OpenIndex;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::store::Store;
 use crate::writer::run_digest;
-use nearprint_join::{LookupPlan, Permutation};
-use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
-use nearprint_parquet::{Columns, FileRecord, ParquetFile, fixed};
-use nearprint_storage::{Folder, InputFile, Progress};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The findings of `store check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -160,17 +161,17 @@ async fn check_files(
 
 /// Compares a segment, row by row, with a merge of its runs. Runs that are damaged, or that were replaced and
 /// deleted since, are left out.
-async fn check_segment(store: &Store, segment: &SegmentRecord, damaged: &HashSet<&str>) -> Result<()> {
+async fn check_segment(store: &Store, segment: &SegmentRecord, unsound: &HashSet<&str>) -> Result<()> {
     let folder = store.segment_folder(&segment.digest);
     let n_rows: u64 = segment.files.iter().map(|f| f.rows).sum();
     if n_rows != segment.n_rows {
         let reason = format!("its parts have {n_rows} rows, recorded are {}", segment.n_rows);
-        return Err(StoreError::damaged(folder.url(), reason));
+        return Err(damaged(folder.url(), reason));
     }
     let (mut runs, mut known) = (Vec::new(), vec![false; segment.runs.len()]);
     for ((ordinal, digest), known) in (0..).zip(&segment.runs).zip(&mut known) {
         let place = store.run_folder(digest).join("fingerprints/part-00000.parquet");
-        if let Some(file) = place.find().await?.filter(|_| !damaged.contains(digest.as_str())) {
+        if let Some(file) = place.find().await?.filter(|_| !unsound.contains(digest.as_str())) {
             runs.push(SortedRun::new(ordinal, ParquetFile::open(file).await?));
             *known = true;
         }
@@ -182,13 +183,13 @@ async fn check_segment(store: &Store, segment: &SegmentRecord, damaged: &HashSet
     }
     match merge.next().await? {
         None => Ok(()),
-        Some(row) => Err(StoreError::damaged(folder.url(), format!("lacks {row}"))),
+        Some(row) => Err(damaged(folder.url(), format!("lacks {row}"))),
     }
 }
 
 /// Compares each table of an index with its runs, whatever the order of the rows. Runs that are damaged, or that were
 /// replaced and deleted since, are left out.
-async fn check_index(store: &Store, index: &SegmentRecord, damaged: &HashSet<&str>) -> Result<()> {
+async fn check_index(store: &Store, index: &SegmentRecord, unsound: &HashSet<&str>) -> Result<()> {
     let folder = store.index_folder(&index.digest);
     let mut tables = Vec::new();
     for recorded in &index.files {
@@ -200,20 +201,20 @@ async fn check_index(store: &Store, index: &SegmentRecord, damaged: &HashSet<&st
         let first = ends.last().copied().unwrap_or(0);
         ends.push(first + n_rows);
         let place = store.run_folder(digest).join("fingerprints/part-00000.parquet");
-        let file = place.find().await?.filter(|_| !damaged.contains(digest.as_str()));
+        let file = place.find().await?.filter(|_| !unsound.contains(digest.as_str()));
         expected.push(match file {
             Some(file) => Some(sum_of_run(&ParquetFile::open(file).await?, first).await?),
             None => None,
         });
     }
     let orders = LookupPlan::copies(index.bits);
-    let orders = orders.map_err(|e| StoreError::damaged(folder.url(), e))?;
+    let orders = orders.map_err(|e| damaged(folder.url(), e))?;
     for (table, order) in index.tables.iter().zip(orders) {
         let sums = sums_of_table(table, order, &ends).await?;
         let differs = |i: &usize| expected[*i].is_some_and(|expected| expected != sums[*i]);
         if let Some(run) = (0..ends.len()).find(differs) {
             let reason = format!("its rows are not those of run {}", index.runs[run].0);
-            return Err(StoreError::damaged(&table.file.url, reason));
+            return Err(damaged(&table.file.url, reason));
         }
     }
     Ok(())
@@ -221,7 +222,7 @@ async fn check_index(store: &Store, index: &SegmentRecord, damaged: &HashSet<&st
 
 async fn check_file(
     store: &Store,
-    file: nearprint_storage::Result<InputFile>,
+    file: Result<InputFile>,
     recorded: &FileRecord,
     report: &mut StoreReport,
 ) -> Result<()> {
@@ -238,7 +239,7 @@ fn check_digest(store: &Store, parquet: &ParquetFile) -> Result<()> {
     if stored.as_deref() == expected {
         return Ok(());
     }
-    Err(StoreError::damaged(&parquet.file.url, "made with another configuration than the store's"))
+    Err(damaged(&parquet.file.url, "made with another configuration than the store's"))
 }
 
 /// Checks the identities of a store and of its outputs. The report gets a problem for each identity that is damaged or
@@ -263,9 +264,10 @@ pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut St
 /// Compares the size, SHA-256 and number of rows of a file with its record, and opens the file.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] if they differ; an error if the file is missing or cannot be read.
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if they differ; an error if the file is missing or
+/// cannot be read.
 pub async fn check_content(
-    file: nearprint_storage::Result<InputFile>,
+    file: Result<InputFile>,
     recorded: &FileRecord,
     report: &mut StoreReport,
 ) -> Result<ParquetFile> {
@@ -275,12 +277,12 @@ pub async fn check_content(
     if (bytes, &sha256) != (recorded.bytes, &recorded.sha256) {
         let reason =
             format!("{bytes} bytes with SHA-256 {sha256}, recorded are {} and {}", recorded.bytes, recorded.sha256);
-        return Err(StoreError::damaged(file.url, reason));
+        return Err(damaged(file.url, reason));
     }
     let parquet = ParquetFile::open(file).await?;
     if parquet.n_rows() != recorded.rows {
         let reason = format!("{} rows, recorded are {}", parquet.n_rows(), recorded.rows);
-        return Err(StoreError::damaged(&parquet.file.url, reason));
+        return Err(damaged(&parquet.file.url, reason));
     }
     Ok(parquet)
 }
@@ -293,7 +295,7 @@ fn check_record(folder: &Folder, run: &RunRecord) -> Result<()> {
     {
         return Ok(());
     }
-    Err(StoreError::damaged(folder.url(), "the newest commit contradicts itself about this run"))
+    Err(damaged(folder.url(), "the newest commit contradicts itself about this run"))
 }
 
 impl StoreReport {
@@ -306,16 +308,16 @@ impl StoreReport {
     /// that the error names. Returns whether the check succeeded.
     ///
     /// # Errors
-    /// The error of the check, if it is not [about content](StoreError::is_about_content).
+    /// The error of the check, if it is not [about content](is_about_content).
     pub fn note(&mut self, of: &Damaged, file: &str, checked: Result<()>) -> Result<bool> {
         let error = match checked {
             Ok(()) => return Ok(true),
             Err(error) => error,
         };
-        if !error.is_about_content() {
+        if !is_about_content(&error) {
             return Err(error);
         }
-        let (file, problem) = error.file_and_reason().unwrap_or_else(|| (file.to_owned(), error.to_string()));
+        let (file, problem) = file_and_reason(&error).unwrap_or_else(|| (file.to_owned(), error.to_string()));
         self.problems.push(StoreProblem { file, problem, of: of.clone() });
         Ok(false)
     }
@@ -338,7 +340,7 @@ async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Resul
             let expected = merge.next().await?;
             if expected != Some(has) {
                 let expected = expected.map_or_else(|| "nothing".to_owned(), |row| row.to_string());
-                return Err(StoreError::damaged(&part.file.url, format!("has {has} where the runs give {expected}")));
+                return Err(damaged(&part.file.url, format!("has {has} where the runs give {expected}")));
             }
         }
     }
@@ -368,7 +370,7 @@ async fn sums_of_table(table: &ParquetFile, order: Permutation, ends: &[u64]) ->
         let permuted = columns.primitive::<UInt64Type>(PERMUTED)?.values();
         for (&permuted, &place) in permuted.iter().zip(columns.primitive::<UInt64Type>(PLACE)?.values()) {
             let Some(sum) = sums.get_mut(ends.partition_point(|&end| end <= place)) else {
-                return Err(StoreError::damaged(&table.file.url, format!("has the place {place}, which no run has")));
+                return Err(damaged(&table.file.url, format!("has the place {place}, which no run has")));
             };
             *sum = sum.wrapping_add(row_hash(order.invert(permuted), place));
         }
@@ -395,7 +397,7 @@ async fn check_order(parquet: &ParquetFile) -> Result<()> {
             row += 1;
             let key = (leading_key(&columns, i)?, id(&columns, i)?);
             if previous.as_ref().is_some_and(|p| *p > key) {
-                return Err(StoreError::damaged(&parquet.file.url, format!("row {row} is out of order")));
+                return Err(damaged(&parquet.file.url, format!("row {row} is out of order")));
             }
             previous = Some(key);
         }

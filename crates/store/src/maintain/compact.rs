@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
+use nearprint_fault::{ErrorKind, Fault, Result};
+use nearprint_parquet::schema::{CONFIG_DIGEST, SEGMENT};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FILE_ROWS, FileRecord, ParquetFile};
+use nearprint_storage::{Folder, Progress, Sha256Hex, TempFolder};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::task::JoinSet;
-
-use crate::error::{Result, StoreError};
-use nearprint_parquet::schema::{CONFIG_DIGEST, SEGMENT};
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FILE_ROWS, FileRecord, ParquetFile};
-use nearprint_storage::{ErrorKind, Folder, Progress, Sha256Hex, StorageError, TempFolder};
 
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::merge::{Merge, MergedRow, SortedRun};
@@ -75,8 +74,11 @@ const MAX_PARTS: u64 = 1 << 16;
 /// its runs by their content. Temporary folders are created in `spill`.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] or [`StoreError::Dataset`] if a run is damaged; [`StoreError::Refused`] if the server
-/// ignores put-if-absent, or if the segment's files do not have the rows of its runs; [`StoreError::TryAgain`] if
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server
+/// ignores put-if-absent, or if the segment's files do not have the rows of its runs;
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if
 /// others commit again and again or delete the files; an error if a place fails.
 pub async fn compact(
     store: &Store,
@@ -182,13 +184,13 @@ async fn commit_segment(store: &Store, segment: &SegmentRecord) -> Result<(u64, 
         }
         if store.gave_up_since(&newest, &[segment_name(&segment.digest)]).await? {
             let reason = format!("{}: `store gc` deleted parts of the segment meanwhile", store.folder.url());
-            return Err(StoreError::TryAgain { reason });
+            return Err(Fault::try_again(reason));
         }
         if let Some(commit) = put_segment(&newest, segment).await? {
             return Ok((commit, false));
         }
     }
-    Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
 }
 
 /// Returns whether one segment of this store has all runs of `segment` that the store still has.
@@ -276,7 +278,7 @@ impl Merging {
         }
         let mut done = Vec::new();
         while let Some(part) = parts.join_next().await {
-            let part = part.map_err(|e| StoreError::Internal { stage: "compact", reason: e.to_string() }).flatten();
+            let part = part.map_err(|e| Fault::internal("compact", e.to_string())).flatten();
             match part {
                 Ok(part) => done.push(part),
                 Err(error) => {
@@ -298,7 +300,7 @@ impl Merging {
         if n_rows != self.n_rows {
             let reason =
                 format!("its parts have {n_rows} of {} rows: delete this folder, and compact again", self.n_rows);
-            return Err(StoreError::Refused { url: self.folder.url().to_owned(), reason });
+            return Err(Fault::refused(self.folder.url().to_owned(), reason));
         }
         debug_assert_eq!(parts.len() as u64, self.ranges.n_parts, "each range of fingerprints has one part");
         let n_resumed = parts.iter().filter(|p| p.resumed).count() as u64;
@@ -331,10 +333,10 @@ impl Merging {
         let staged = writer.finish()?;
         let [staged] = &staged[..] else {
             let reason = format!("{} files of one part", staged.len());
-            return Err(StoreError::Internal { stage: "compact", reason });
+            return Err(Fault::internal("compact", reason));
         };
         place.put_file(&staged.path).await?;
-        std::fs::remove_file(&staged.path).map_err(StorageError::io(&staged.path))?;
+        std::fs::remove_file(&staged.path).map_err(Fault::io(&staged.path))?;
         Ok(Part { record: FileRecord { name, ..staged.record.clone() }, resumed: false })
     }
 }
@@ -349,7 +351,7 @@ pub async fn sound_file(place: &Folder, name: &str, recorded: &[FileRecord]) -> 
     let rows = match ParquetFile::open(file).await {
         Ok(parquet) => parquet.n_rows(),
         Err(error) if error.kind() == ErrorKind::BadData => return Ok(None),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
     let found = FileRecord { name: name.to_owned(), rows, bytes, sha256 };
     let recorded = recorded.iter().find(|r| r.name == name);
@@ -362,6 +364,5 @@ fn batch(rows: &[MergedRow]) -> Result<RecordBatch> {
         Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.run))),
         Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.row))),
     ];
-    RecordBatch::try_new(Arc::clone(&SEGMENT), arrays)
-        .map_err(|e| StoreError::Internal { stage: "compact", reason: e.to_string() })
+    RecordBatch::try_new(Arc::clone(&SEGMENT), arrays).map_err(|e| Fault::internal("compact", e.to_string()))
 }

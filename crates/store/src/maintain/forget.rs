@@ -13,12 +13,12 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID};
 use nearprint_parquet::{Columns, ParquetFile, Read, selection};
 use nearprint_storage::{Progress, row_number};
 
 use crate::commit::Night;
-use crate::error::{Result, StoreError};
 use crate::shadows::Shadow;
 use crate::store::Store;
 use crate::writer::{RunWriter, StagedRun, id_hash};
@@ -154,7 +154,8 @@ impl Affected<'_> {
 /// a forgotten one represented represents itself from then on.
 ///
 /// # Errors
-/// [`StoreError::AmbiguousId`] if the ids are the lines of a text that may mean an id with line breaks; a file of the
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the ids are the lines of a text that may mean an id with
+/// line breaks; a file of the
 /// store is damaged or cannot be read; an error of the disk.
 pub async fn runs_without(
     store: &Store,
@@ -198,7 +199,8 @@ pub async fn runs_without(
 /// commit was faster, nothing is committed, and the result is `false`: the other nights may have to change too.
 ///
 /// # Errors
-/// [`StoreError::TryAgain`] if `store gc` is deleting something that the commit needs; an error if the store cannot
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting something that the commit
+/// needs; an error if the store cannot
 /// be written.
 pub async fn commit_forgetting(store: &Store, changed: Vec<Night>) -> Result<bool> {
     let Some(before) = &store.commit else {
@@ -233,12 +235,22 @@ async fn refuse_ambiguous(store: &Store, night: &Night, ids: &ForgottenIds) -> R
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             if let Some(id) = columns.strings(DOC_ID)?.iter().flatten().find(|id| ids.may_mean(id)) {
-                let (store, dt) = (store.folder.url().to_owned(), night.dt.clone());
-                return Err(StoreError::AmbiguousId { store, dt, id: id.to_owned() });
+                return Err(ambiguous(store, &night.dt, id));
             }
         }
     }
     Ok(())
+}
+
+/// Makes the fault of a list of ids, one a line, that may mean an id with line breaks, or only the ids that are its lines.
+fn ambiguous(store: &Store, dt: &str, id: &str) -> Fault {
+    // As JSON writes it: quoted, with its line breaks escaped.
+    let id = serde_json::Value::from(id).to_string();
+    let reason = format!(
+        "{dt} has the id {id}, which stands in a list of lines as other ids, all of which the list has: nothing was forgotten; \
+         give the list as JSON lines, such as {{\"id\": {id}}}, in a file whose name ends in .jsonl"
+    );
+    Fault::usage(reason).at(store.folder.url())
 }
 
 /// Returns the rows of a night's forgotten documents, ascending, and the number of its other documents that these, or
@@ -389,6 +401,6 @@ fn without_metadata(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().clone()))
 }
 
-fn internal(reason: impl ToString) -> StoreError {
-    StoreError::Internal { stage: "forget", reason: reason.to_string() }
+fn internal(reason: impl ToString) -> Fault {
+    Fault::internal("forget", reason.to_string())
 }

@@ -10,11 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use futures::{StreamExt, TryStreamExt};
+use nearprint_delta::{TableLog, version_of};
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::{DELTA_LOG, PUBLISHED, PublishedDataset, PublishedName, is_part_name};
+use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name, utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commit::{Commit, Removal, Stored, pruned};
-use crate::error::{Result, StoreError};
 use crate::identity::{identity_in, missing_store};
 use crate::index::is_table_name;
 use crate::names::{
@@ -22,9 +25,6 @@ use crate::names::{
     page_name, run_name, segment_name,
 };
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
-use nearprint_delta::{TableLog, version_of};
-use nearprint_parquet::{DELTA_LOG, PUBLISHED, PublishedDataset, PublishedName, is_part_name};
-use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name, utc};
 
 /// The request of a `store gc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,7 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
         let summary = summary(&store, &found, commit, n_left, false).with_waiting(&waiting, request.grace);
         return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
     }
-    Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
 }
 
 /// The outcome of an attempt to commit the names that are about to be deleted.
@@ -276,7 +276,7 @@ impl Hold {
                 "{}: others took this `store gc` for dead after an hour, so it stopped deleting",
                 self.folder.url()
             );
-            return Err(StoreError::TryAgain { reason });
+            return Err(Fault::try_again(reason));
         }
         self.newest.fetch_max(newest.sequence(), Ordering::Relaxed);
         Ok(())
@@ -303,7 +303,7 @@ async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
             return Ok(commit);
         }
     }
-    Err(StoreError::TryAgain { reason: format!("others committed {END_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("others committed {END_ATTEMPTS} times meanwhile")))
 }
 
 /// Returns the names in the newest commit, and those in all commits that were the newest at some time after
@@ -388,7 +388,8 @@ async fn abort_stale_uploads(store: &Store, request: &GcRequest, roots: &[Folder
 /// Returns the roots of results that belong to this store, and the places of the others.
 ///
 /// # Errors
-/// [`StoreError::OutputExists`] if `output` belongs to another store; an error if the identity of the store or of
+/// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if `output` belongs to another store; an error
+/// if the identity of the store or of
 /// `output` cannot be read.
 pub async fn own_output_roots(
     store: &Store,

@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 
+use nearprint_fault::Result;
 use nearprint_storage::Folder;
 
 use super::check::{Damaged, StoreProblem, StoreReport};
 use crate::commit::Stored;
-use crate::error::{Result, StoreError};
+use crate::error::damaged;
 use crate::identity::missing_store;
 use crate::names::{COMMITS, commit_name, commit_numbers};
 
@@ -28,7 +29,8 @@ impl CheckedCommits {
     /// Reads and checks all commits.
     ///
     /// # Errors
-    /// [`StorageError::InputMissing`](nearprint_storage::StorageError::InputMissing) if there is no commit; an error if the store does not answer.
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is no commit; an error if the
+    /// store does not answer.
     pub async fn check(folder: &Folder) -> Result<Self> {
         let numbers = commit_numbers(folder).await?;
         let Some(&newest) = numbers.last() else {
@@ -59,13 +61,13 @@ async fn check_commit(
     let parent = number.checked_sub(1).filter(|&parent| parent > 0);
     let is_in_place = match &stored {
         Stored::Pruned(sequence) if is_newest && *sequence == number => {
-            return Err(StoreError::damaged(file.url(), "pruned, though it is the newest commit"));
+            return Err(damaged(file.url(), "pruned, though it is the newest commit"));
         }
         Stored::Pruned(sequence) => *sequence == number,
         _ => stored.place() == (number, parent),
     };
     if !is_in_place {
-        return Err(StoreError::damaged(file.url(), format!("a commit of number {}", stored.place().0)));
+        return Err(damaged(file.url(), format!("a commit of number {}", stored.place().0)));
     }
     stored.unseen(folder, seen).await.map(drop)
 }

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use futures::future::try_join_all;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{LookupPlan, Permutation};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, INDEX};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, DeltaKernel, FileRecord, ParquetFile, fingerprint_column};
-use nearprint_storage::{Folder, Progress, Sha256Hex, StorageError, TempFolder, in_memory};
+use nearprint_storage::{Folder, Progress, Sha256Hex, TempFolder, in_memory};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::compact::{has_files, sound_file};
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
-use crate::error::{Result, StoreError};
 use crate::index::{INDEX_BITS, RUN_ROWS, table_name};
 use crate::names::index_name;
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
@@ -70,8 +70,11 @@ const ROW_BYTES: usize = 16;
 /// bytes a fingerprint for each thread, and about as much again for the files that wait for their upload.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] or [`StoreError::Dataset`] if a run is damaged; [`StoreError::Refused`] if the server
-/// ignores put-if-absent; [`StoreError::TryAgain`] if others commit again and again or delete the files; an error if a
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server
+/// ignores put-if-absent; [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and
+/// again or delete the files; an error if a
 /// place fails.
 pub async fn index(
     store: &Store,
@@ -129,7 +132,7 @@ async fn indexing(
     let named = serde_json::json!({ "version": INDEX_VERSION, "bits": bits, "runs": runs });
     let digest = Sha256Hex::of(&to_json(&named)?).0[..32].to_owned();
     let reason = "an index of a store without a commit".to_owned();
-    let without_commit = || StoreError::Internal { stage: "index", reason };
+    let without_commit = || Fault::internal("index", reason);
     let run_rows: Vec<String> = files.iter().map(|file| file.n_rows().to_string()).collect();
     Ok(Indexing {
         folder: store.index_folder(&digest),
@@ -155,14 +158,14 @@ async fn commit_index(store: &Store, index: &SegmentRecord) -> Result<u64> {
         let newest = Store::open(&store.folder).await?;
         if store.gave_up_since(&newest, &[index_name(&index.digest)]).await? {
             let reason = format!("{}: `store gc` deleted tables of the index meanwhile", store.folder.url());
-            return Err(StoreError::TryAgain { reason });
+            return Err(Fault::try_again(reason));
         }
         refuse_outdated(&newest, index)?;
         if let Some(commit) = put_index(&newest, index).await? {
             return Ok(commit);
         }
     }
-    Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
 }
 
 /// Refuses an index whose runs were replaced or forgotten while it was made: what was forgotten must not come back.
@@ -171,7 +174,7 @@ fn refuse_outdated(store: &Store, index: &SegmentRecord) -> Result<()> {
     if index.runs.iter().all(is_here) {
         return Ok(());
     }
-    Err(StoreError::TryAgain { reason: "nights were replaced, dropped or forgotten meanwhile".to_owned() })
+    Err(Fault::try_again("nights were replaced, dropped or forgotten meanwhile".to_owned()))
 }
 
 async fn put_index(store: &Store, index: &SegmentRecord) -> Result<Option<u64>> {
@@ -265,7 +268,7 @@ impl Indexing {
             return Err(internal(&format!("{} files of one table", staged.len())));
         };
         place.put_file(&staged.path).await?;
-        std::fs::remove_file(&staged.path).map_err(StorageError::io(&staged.path))?;
+        std::fs::remove_file(&staged.path).map_err(Fault::io(&staged.path))?;
         Ok(Written { number, record: FileRecord { name, ..staged.record.clone() }, resumed: false })
     }
 
@@ -300,7 +303,7 @@ impl Buckets {
         let n_buckets = n_rows.div_ceil(SORTED_ROWS).next_power_of_two().clamp(1, MAX_BUCKETS);
         let create = |bucket: u64| {
             let path = temp.join(format!("rows-{table}-{bucket}"));
-            let file = File::create_new(&path).map_err(StorageError::io(&path))?;
+            let file = File::create_new(&path).map_err(Fault::io(&path))?;
             Ok((path, BufWriter::with_capacity(128 << 10, file)))
         };
         let files = (0..n_buckets).map(create).collect::<Result<_>>()?;
@@ -316,14 +319,14 @@ impl Buckets {
         let mut row = [0; ROW_BYTES];
         row[..8].copy_from_slice(&permuted.to_le_bytes());
         row[8..].copy_from_slice(&place.to_le_bytes());
-        file.write_all(&row).map_err(StorageError::io(&*path))?;
+        file.write_all(&row).map_err(Fault::io(&*path))?;
         Ok(())
     }
 
     /// Returns the files when all rows are in them.
     fn filled(self) -> Result<Vec<PathBuf>> {
         let close = |(path, file): (PathBuf, BufWriter<File>)| {
-            file.into_inner().map_err(|e| StorageError::io(&path)(e.into_error()))?;
+            file.into_inner().map_err(|e| Fault::io(&path)(e.into_error()))?;
             Ok(path)
         };
         self.files.into_iter().map(close).collect()
@@ -332,21 +335,21 @@ impl Buckets {
 
 /// Reads the rows of a bucket, deletes its file, and returns the rows in the order of the table.
 fn sorted_rows(path: &Path) -> Result<Vec<(u64, u64)>> {
-    let mut file = File::open(path).map_err(StorageError::io(path))?;
-    let size = file.metadata().map_err(StorageError::io(path))?.len();
+    let mut file = File::open(path).map_err(Fault::io(path))?;
+    let size = file.metadata().map_err(Fault::io(path))?.len();
     debug_assert!(size.is_multiple_of(ROW_BYTES as u64), "a bucket holds whole rows");
     let mut rows = Vec::with_capacity(in_memory(size) / ROW_BYTES);
     let mut bytes = vec![0; ROW_BYTES << 12];
     let mut left = in_memory(size);
     while left > 0 {
         let n = left.min(bytes.len());
-        file.read_exact(&mut bytes[..n]).map_err(StorageError::io(path))?;
+        file.read_exact(&mut bytes[..n]).map_err(Fault::io(path))?;
         let (words, _) = bytes[..n].as_chunks::<8>();
         let (pairs, _) = words.as_chunks::<2>();
         rows.extend(pairs.iter().map(|[permuted, place]| (u64::from_le_bytes(*permuted), u64::from_le_bytes(*place))));
         left -= n;
     }
-    std::fs::remove_file(path).map_err(StorageError::io(path))?;
+    std::fs::remove_file(path).map_err(Fault::io(path))?;
     rows.sort_unstable();
     Ok(rows)
 }
@@ -359,6 +362,6 @@ fn batch(rows: &[(u64, u64)]) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::clone(&INDEX), arrays).map_err(|e| internal(&e))
 }
 
-fn internal(error: &dyn std::fmt::Display) -> StoreError {
-    StoreError::Internal { stage: "index", reason: error.to_string() }
+fn internal(error: &dyn std::fmt::Display) -> Fault {
+    Fault::internal("index", error.to_string())
 }

@@ -1,29 +1,30 @@
 //! Commits that leave nights out of a store: a dropped night, whose later nights were joined with it, and forgotten nights,
 //! which later joins do without.
 
-use nearprint_storage::StorageError;
+use nearprint_fault::{Fault, Result};
 
 use crate::commit::{Commit, Night};
-use crate::error::{Result, StoreError};
+use crate::error::NoSuchNight;
 use crate::store::{MAX_ATTEMPTS, Store};
 
 /// Commits that a night no longer exists, and returns the night. Later nights become stale.
 ///
 /// # Errors
-/// [`StorageError::InputMissing`] if the store has no such night; [`StoreError::TryAgain`] if others commit again and
-/// again; an error if the store cannot be read or written.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the store has no such night;
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and again; an error if the store
+/// cannot be read or written.
 pub async fn drop_night(store: &Store, dt: &str) -> Result<Night> {
-    let missing = || StorageError::InputMissing {
-        what: "night",
-        url: format!("{} dt={dt}", store.folder().url()),
-        remedy: "`store info` lists the nights",
+    let missing = || {
+        let store = store.folder().url();
+        Fault::input_missing("night", format!("{store} dt={dt}"), "`store info` lists the nights")
+            .about(NoSuchNight { store: Some(store.to_owned()) })
     };
     let dropped = recommit(store, |before| {
         let (gone, left): (Vec<Night>, _) = before.nights.iter().cloned().partition(|night| night.dt == dt);
         let dropped = gone.into_iter().next().ok_or_else(missing)?;
         Ok(Some((Commit { dt: dt.to_owned(), ..before.next() }.with_nights(left), dropped)))
     });
-    Ok(dropped.await?.ok_or_else(missing)?)
+    dropped.await?.ok_or_else(missing)
 }
 
 /// Commits that the store forgets all nights before a date, and returns these nights, by date. Nothing is committed
@@ -31,8 +32,9 @@ pub async fn drop_night(store: &Store, dt: &str) -> Result<Night> {
 /// night of the [future](Night::future).
 ///
 /// # Errors
-/// [`StorageError::Usage`] if the date is later than the newest night; [`StoreError::TryAgain`] if others commit
-/// again and again; an error if the store cannot be read or written.
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the date is later than the newest night;
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and again; an error if the store
+/// cannot be read or written.
 pub async fn forget_before(store: &Store, date: &str) -> Result<Vec<Night>> {
     let forgotten = recommit(store, |before| {
         let newest = before.nights.iter().rfind(|night| !night.future).or(before.nights.last());
@@ -41,7 +43,7 @@ pub async fn forget_before(store: &Store, date: &str) -> Result<Vec<Night>> {
                 "its newest night is {}, so it would forget all nights: name a date that is not after it",
                 newest.dt
             );
-            return Err(StorageError::Usage { reason: format!("{}: {reason}", store.folder().url()) }.into());
+            return Err(Fault::usage(format!("{}: {reason}", store.folder().url())));
         }
         let (commit, forgotten) = before.next().forgetting_before(date);
         Ok((!forgotten.is_empty()).then_some((commit, forgotten)))
@@ -63,5 +65,5 @@ async fn recommit<T>(store: &Store, change: impl Fn(&Commit) -> Result<Option<(C
         }
         store = Store::open(&store.folder).await?;
     }
-    Err(StoreError::TryAgain { reason: format!("others committed {MAX_ATTEMPTS} times meanwhile") })
+    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
 }

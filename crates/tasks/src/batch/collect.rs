@@ -9,20 +9,20 @@ use arrow::array::{
 };
 use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
+use nearprint_documents::{BadReason, BadRow, DuplicateIds, row_place};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
+use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
+use nearprint_parquet::{Columns, fixed};
+use nearprint_storage::{in_memory, in_pool, row_number};
 use rayon::prelude::*;
 
 use super::decimal_order::DecimalOrder;
 use super::query_batch::{
     FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
-use crate::error::{Result, TaskError};
 use crate::file_reading::FileReading;
-use nearprint_documents::{BadReason, BadRow, DuplicateIds, row_place};
-use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_parquet::{Columns, fixed};
-use nearprint_storage::{in_memory, in_pool, row_number};
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
 /// column is missing, all rows are documents except those whose id is NULL.
@@ -96,7 +96,8 @@ impl<'a> Collecting<'a> {
     /// Adds fingerprinted documents.
     ///
     /// # Errors
-    /// [`TaskError::Resources`] if the batch would take more memory than it may. An error also occurs if there are too
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the batch would take more memory than it may. An
+    /// error also occurs if there are too
     /// many rows, or if a column is missing or has another type.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = Columns { batch, file: "fingerprinted documents" };
@@ -200,7 +201,7 @@ impl<'a> Collecting<'a> {
                 "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
                 self.max_bytes
             );
-            return Err(TaskError::Resources { reason });
+            return Err(Fault::resources(reason));
         }
         Ok(())
     }
@@ -230,7 +231,8 @@ impl<'a> Collecting<'a> {
     /// Returns the batch, in order.
     ///
     /// # Errors
-    /// [`TaskError::RepeatedIds`] if ids are repeated and the policy does not keep the first row of each id.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if ids are repeated and the policy does not keep the
+    /// first row of each id.
     pub fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
         let n = self.fingerprints.n_rows();
         let numbered = self.ids.is_empty() && n > 0;
@@ -319,7 +321,14 @@ impl<'a> Collecting<'a> {
             format!("'{}' in {} and {}", id.escape_debug(), place(first), place(other))
         };
         let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
-        Err(TaskError::RepeatedIds { n: repeats.len() as u64, examples: examples.join("; ") })
+        let n = repeats.len();
+        let rows = if n == 1 { "1 row repeats".to_owned() } else { format!("{n} rows repeat") };
+        let reason = format!("{rows} a document id: {}", examples.join("; "));
+        let remedy = format!(
+            "make ids unique, or keep the first row of each id with on_duplicate_id = \"keep_first\" and a max_bad_rows of at \
+             least {n}"
+        );
+        Err(Fault::new(ErrorKind::BadData, reason).remedy(remedy))
     }
 }
 
@@ -453,15 +462,14 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use nearprint_fault::{ErrorKind, Result};
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
 
     use super::{CollectPolicy, Collecting};
     use crate::batch::{FILE, ROW, SKIPPED};
-    use crate::error::Result;
     use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, SKETCH};
-    use nearprint_storage::ErrorKind;
 
     /// Returns a batch of two documents with a fingerprint, and other columns.
     fn batch(more: &[(&str, ArrayRef)]) -> RecordBatch {

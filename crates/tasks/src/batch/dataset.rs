@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result, key, words};
+use nearprint_parquet::fingerprint_column::check_fingerprints;
+use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
+use nearprint_parquet::{Columns, ParquetFile, column_type, of_arrow};
+use nearprint_storage::Storage;
 
 use super::collect::{CollectPolicy, Collecting};
 use super::query_batch::{FILE, QueryBatch, ROW};
-use crate::error::{Result, TaskError};
-use nearprint_parquet::fingerprint_column::check_fingerprints;
-use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, SKETCH, SKETCH_BYTES, WIDE_BYTES};
-use nearprint_parquet::{Columns, DatasetError, ParquetFile};
-use nearprint_storage::{Storage, StorageError};
 
 /// Opens the Parquet files of a path, folder, glob or prefix, and checks their columns.
 ///
@@ -30,7 +30,7 @@ pub async fn open(storage: &Storage, pattern: &str, needs_sketch: bool) -> Resul
     }
     if files.is_empty() {
         let remedy = "no file there ends in .parquet";
-        return Err(StorageError::InputMissing { what: "fingerprints", url: pattern.to_owned(), remedy }.into());
+        return Err(Fault::input_missing("fingerprints", pattern.to_owned(), remedy));
     }
     Ok(files)
 }
@@ -39,7 +39,7 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     let file = &parquet.file.url;
     let wrong = |column: &str, got: &DataType, expected: &'static str| {
         let column = column.to_owned();
-        Err(DatasetError::ColumnType { file: file.clone(), column, got: got.to_string(), expected }.into())
+        Err(column_type(file.clone(), column, got.to_string(), expected))
     };
     if parquet.has_column(DOC_ID) {
         match parquet.data_type(DOC_ID, "rename it")? {
@@ -51,14 +51,17 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
     match parquet.data_type(FINGERPRINT, "a fingerprints dataset has fingerprint, and doc_id or row numbers")? {
         DataType::UInt64 => {}
         DataType::FixedSizeBinary(WIDE_BYTES) => {
-            let reason =
-                "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with `bits` 64";
-            return Err(TaskError::Refused { url: file.clone(), reason: reason.to_owned() });
+            let reason = words![
+                "its fingerprints have 128 bits and joins take 32 or 64: fingerprint the documents with ",
+                key("bits"),
+                " 64"
+            ];
+            return Err(Fault::refused(file.clone(), reason.to_owned()));
         }
         other => return wrong(FINGERPRINT, other, "UInt64"),
     }
     if needs_sketch {
-        match parquet.data_type(SKETCH, "leave out `max_sketch_distance`")? {
+        match parquet.data_type(SKETCH, words!["leave out ", key("max_sketch_distance")])? {
             DataType::FixedSizeBinary(SKETCH_BYTES) => {}
             other => return wrong(SKETCH, other, "FixedSizeBinary(32)"),
         }
@@ -69,14 +72,14 @@ fn check_columns(parquet: &ParquetFile, needs_sketch: bool) -> Result<()> {
 /// Returns whether row numbers stand in for ids.
 ///
 /// # Errors
-/// [`TaskError::Refused`] if some of the files have `doc_id` and others do not.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if some of the files have `doc_id` and others do not.
 pub fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Result<bool> {
     let mut numbered = None;
     for parquet in files {
         let this = !parquet.has_column(DOC_ID);
         if *numbered.get_or_insert(this) != this {
             let reason = "only some files of the dataset have doc_id: write the files with one schema".to_owned();
-            return Err(TaskError::Refused { url: parquet.file.url.clone(), reason });
+            return Err(Fault::refused(parquet.file.url.clone(), reason));
         }
     }
     Ok(numbered.unwrap_or(false))
@@ -85,7 +88,7 @@ pub fn are_numbered<'a>(files: impl IntoIterator<Item = &'a ParquetFile>) -> Res
 /// Refuses to join files that say they were made with different configurations.
 ///
 /// # Errors
-/// [`TaskError::Refused`] if two files name different configurations.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if two files name different configurations.
 pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) -> Result<()> {
     let mut first: Option<(String, String)> = None;
     for parquet in files {
@@ -93,7 +96,7 @@ pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) ->
         let (file, expected) = first.get_or_insert_with(|| (parquet.file.url.clone(), digest.clone()));
         if *expected != digest {
             let reason = format!("made with another configuration than {file}: fingerprint both with one profile");
-            return Err(TaskError::Refused { url: parquet.file.url.clone(), reason });
+            return Err(Fault::refused(parquet.file.url.clone(), reason));
         }
     }
     Ok(())
@@ -102,7 +105,8 @@ pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) ->
 /// Loads the columns of a dataset that a join needs as the query batch.
 ///
 /// # Errors
-/// [`TaskError::Resources`] if the batch would take more than `max_bytes`. An error also occurs if a file cannot be
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the batch would take more than `max_bytes`. An error
+/// also occurs if a file cannot be
 /// read, a fingerprint has more than `bits` bits, or a `doc_id` is NULL or repeated.
 pub async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
     are_numbered(files)?;
@@ -119,12 +123,11 @@ pub async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_byte
     let batch = collecting.finish(&CollectPolicy::default(), |file| files[file as usize].file.url.clone())?;
     match batch.bad_rows.first() {
         None => Ok(batch),
-        Some(bad) => Err(DatasetError::BadRow {
-            file: files[bad.file as usize].file.url.clone(),
-            row: bad.row,
-            reason: "doc_id is NULL: leave such rows out".to_owned(),
-        }
-        .into()),
+        Some(bad) => Err(Fault::bad_data(
+            files[bad.file as usize].file.url.clone(),
+            "doc_id is NULL: leave such rows out".to_owned(),
+        )
+        .row(bad.row)),
     }
 }
 
@@ -153,5 +156,5 @@ fn as_fingerprinted(url: &str, (file, first_row): (u32, u64), bits: u32, batch: 
         fields.push(Field::new(SKETCH, sketches.data_type().clone(), true));
         arrays.push(Arc::clone(sketches));
     }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| DatasetError::of_arrow(url, e).into())
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| of_arrow(url, e))
 }

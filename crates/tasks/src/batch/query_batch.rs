@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, LargeStringArray};
 use arrow::datatypes::SchemaRef;
+use nearprint_documents::BadRow;
+use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
+use nearprint_parquet::schema::with_all_sketches;
 use serde::{Deserialize, Serialize};
 
 use super::decimal_order::DecimalOrder;
-use crate::error::{Result, TaskError};
-use nearprint_documents::BadRow;
-use nearprint_parquet::schema::with_all_sketches;
 
 /// The reason why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -141,18 +141,16 @@ impl KeepKey {
     /// Parses `column asc` or `column desc`. `column` alone means ascending.
     ///
     /// # Errors
-    /// [`TaskError::Config`] if the text is anything else.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the text is anything else.
     pub fn parse(text: &str) -> Result<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words[..] {
             [column] | [column, "asc"] => Ok(Self { column: column.to_owned(), descending: false }),
             [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
-            _ => Err(TaskError::Config {
-                key: "keep".to_owned(),
-                reason: format!(
-                    "'{text}' is not 'column', which means 'column asc', nor 'column asc' or 'column desc'"
-                ),
-            }),
+            _ => Err(Fault::config(
+                "keep".to_owned(),
+                format!("'{text}' is not 'column', which means 'column asc', nor 'column asc' or 'column desc'"),
+            )),
         }
     }
 }
@@ -272,6 +270,6 @@ impl QueryBatch {
     }
 }
 
-pub(crate) fn defect(reason: impl Display) -> TaskError {
-    TaskError::internal("collect documents", reason)
+pub(crate) fn defect(reason: impl Display) -> Fault {
+    Fault::internal("collect documents", reason)
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, StringArray, UInt32Array, UInt64Array};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{SKETCH_BYTES, TEXT_HASH_BYTES, WIDE_BYTES};
 
 use super::query_batch::{QueryBatch, defect};
-use crate::error::{Result, TaskError};
 
 /// Rows of a query batch, whose values become columns of a dataset.
 #[derive(Debug, Clone, Copy)]
@@ -36,12 +36,9 @@ impl RowColumns<'_> {
     /// Returns the 128-bit fingerprints, big-endian.
     ///
     /// # Errors
-    /// [`TaskError::Internal`] if a row has no fingerprint of 128 bits.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if a row has no fingerprint of 128 bits.
     pub fn wide_fingerprints(&self) -> Result<ArrayRef> {
-        let missing = |row| TaskError::Internal {
-            stage: "write",
-            reason: format!("row {row} of the batch has no fingerprint of 128 bits"),
-        };
+        let missing = |row| Fault::internal("write", format!("row {row} of the batch has no fingerprint of 128 bits"));
         let halves = |&row: &u32| {
             let high = self.batch.fingerprints.get(row)?;
             Some([high.to_be_bytes(), self.batch.low_halves.get(row)?.to_be_bytes()])
@@ -53,7 +50,7 @@ impl RowColumns<'_> {
     /// Returns the sketches.
     ///
     /// # Errors
-    /// [`TaskError::Internal`] if Arrow refuses them.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if Arrow refuses them.
     pub fn sketches(&self) -> Result<ArrayRef> {
         let sketches = self.rows.iter().map(|&row| self.batch.sketches.get(row).map(|sketch| sketch.0.as_slice()));
         fixed_size_binary(sketches, SKETCH_BYTES)
@@ -68,7 +65,7 @@ impl RowColumns<'_> {
     /// Returns the hashes of the normalised texts.
     ///
     /// # Errors
-    /// [`TaskError::Internal`] if Arrow refuses them.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if Arrow refuses them.
     pub fn text_hashes(&self) -> Result<ArrayRef> {
         let hashes = self.rows.iter().map(|&row| self.batch.text_hashes.get(row).map(<[u8; 16]>::as_slice));
         fixed_size_binary(hashes, TEXT_HASH_BYTES)
@@ -78,7 +75,7 @@ impl RowColumns<'_> {
 /// Returns values of `n_bytes` bytes each, and nulls, as a column.
 ///
 /// # Errors
-/// [`TaskError::Internal`] if a value has another number of bytes.
+/// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if a value has another number of bytes.
 pub(crate) fn fixed_size_binary<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, n_bytes: i32) -> Result<ArrayRef> {
     Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, n_bytes).map_err(defect)?))
 }

@@ -5,11 +5,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt32Type};
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{ClassNeighbours, LossLimit, QueryRows};
 use nearprint_parquet::Columns;
 use nearprint_storage::locked;
-
-use crate::error::{Result, TaskError};
 
 /// The schema of the notes of map tasks: verified pairs of different classes, and their distances.
 static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -64,7 +63,7 @@ impl OwnClassPairs {
         let columns: Vec<ArrayRef> =
             vec![Arc::new(UInt32Array::from(a)), Arc::new(UInt32Array::from(b)), Arc::new(UInt8Array::from(distances))];
         let batch = RecordBatch::try_new(Arc::clone(&CLASS_PAIRS), columns);
-        batch.map(Some).map_err(|e| TaskError::internal("map", e))
+        batch.map(Some).map_err(|e| Fault::internal("map", e))
     }
 }
 
@@ -84,7 +83,7 @@ impl ClassPairs {
     /// Adds the notes of a map task.
     ///
     /// # Errors
-    /// [`TaskError::Resources`] if the pairs take more memory than is left.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the pairs take more memory than is left.
     pub fn add(&self, notes: RecordBatch) -> Result<()> {
         let n_pairs = self.n_pairs.fetch_add(notes.num_rows(), Ordering::Relaxed) + notes.num_rows();
         if self.memory_bytes() > self.max_bytes {
@@ -92,7 +91,7 @@ impl ClassPairs {
                 "the star rule over more than {n_pairs} pairs takes more than the {} bytes that are left",
                 self.max_bytes
             );
-            return Err(TaskError::Resources { reason });
+            return Err(Fault::resources(reason));
         }
         locked(&self.batches).push(notes);
         Ok(())

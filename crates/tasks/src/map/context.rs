@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{LossLimit, MapScratch, QueryRows, TogetherScratch, Verifier};
 use nearprint_storage::{Progress, blocking, in_pool, locked};
 use nearprint_store::ExistingFile;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::batch::QueryBatch;
-use crate::error::{Result, TaskError};
 use crate::query_slices::QuerySlices;
 
 /// A task that probes the query tables.
@@ -148,7 +148,7 @@ impl Room {
         compute: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let _permit = self.threads.acquire().await;
-        blocking::<_, TaskError>("map", compute).await
+        blocking::<_, Fault>("map", compute).await
     }
 
     /// Waits until `n_bytes` of columns may be read ahead. A task with more than there is room for is alone.

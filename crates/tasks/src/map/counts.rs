@@ -6,13 +6,12 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::Columns;
 use nearprint_parquet::sketch_column::ReadCounts;
 use nearprint_storage::Progress;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::error::{Result, TaskError};
 
 /// The amount of data that a map task looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -67,7 +66,7 @@ impl MapCounts {
     pub(super) fn notes(self) -> Result<RecordBatch> {
         let column = |(_, n)| Arc::new(UInt64Array::from(vec![n])) as ArrayRef;
         RecordBatch::try_new(Arc::clone(&COUNTS), self.named().map(column).to_vec())
-            .map_err(|e| TaskError::internal("map", e))
+            .map_err(|e| Fault::internal("map", e))
     }
 
     /// Reads the counts from the notes of a task. `None` means that these are other notes.
@@ -79,7 +78,7 @@ impl MapCounts {
             return Ok(None);
         }
         let columns = Columns { batch: notes, file: "counts of a map task" };
-        let sum = |name| Ok::<u64, TaskError>(columns.primitive::<UInt64Type>(name)?.values().iter().sum());
+        let sum = |name| Ok::<u64, Fault>(columns.primitive::<UInt64Type>(name)?.values().iter().sum());
         Ok(Some(Self {
             n_rows: sum("n_rows")?,
             n_candidates: sum("n_candidates")?,

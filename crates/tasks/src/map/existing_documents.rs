@@ -9,15 +9,16 @@ use std::sync::atomic::Ordering;
 use arrow::array::Array;
 use arrow::datatypes::UInt32Type;
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Origin;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_parquet::{BATCH_ROWS, Columns, DatasetError, ParquetFile, Read, fixed, selection, sketch_column};
+use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
+use nearprint_storage::bad_file;
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
 use super::context::{MapContext, Want};
 use super::counts::Fetched;
-use crate::error::{Result, TaskError};
 
 /// An existing document that shares a pair, and the row of the batch that is the same document.
 #[derive(Debug)]
@@ -97,7 +98,7 @@ pub(super) async fn fetch_sketches(
             fetched.n_sketches.fetch_add(wanted.len() as u64, Ordering::Relaxed);
             let groups = of_file.row_groups.clone();
             let found = sketch_column::fetch(of_file.parquet, groups, &wanted, &fetched.of_sketches).await?;
-            Ok::<_, TaskError>((of_file, found))
+            Ok::<_, Fault>((of_file, found))
         })
         .collect();
     let mut fetching = futures::stream::iter(fetches).buffer_unordered(FILES_AT_ONCE);
@@ -121,7 +122,7 @@ pub(super) async fn fetch_documents(
     let mut documents: Vec<Option<ExistingDocument>> = sketches.iter().map(|_| None).collect();
     let fetches: Vec<_> = places
         .iter()
-        .map(|of_file| async move { Ok::<_, TaskError>((of_file, documents_of(context, of_file, fetched).await?)) })
+        .map(|of_file| async move { Ok::<_, Fault>((of_file, documents_of(context, of_file, fetched).await?)) })
         .collect();
     let mut fetching = futures::stream::iter(fetches).buffer_unordered(FILES_AT_ONCE);
     while let Some((of_file, found)) = fetching.try_next().await? {
@@ -169,15 +170,14 @@ fn rows_of_run<'a>(
     run: u32,
     mut rows: Vec<(u32, usize)>,
 ) -> Result<Option<DocumentRows<'a>>> {
-    let unknown =
-        |what: String| DatasetError::bad_file(&segment.parquet.file.url, format!("{what} is not in the store"));
+    let unknown = |what: String| bad_file(&segment.parquet.file.url, format!("{what} is not in the store"));
     let Some(file) = runs.get(run as usize).ok_or_else(|| unknown(format!("run {run}")))? else {
         return Ok(None);
     };
     rows.retain(|(row, _)| !file.shadowed.contains(*row));
     rows.sort_unstable();
     if let Some((row, _)) = rows.last().filter(|(row, _)| u64::from(*row) >= file.parquet.n_rows()) {
-        return Err(unknown(format!("row {row} of run {run}")).into());
+        return Err(unknown(format!("row {row} of run {run}")));
     }
     let row_groups = 0..file.parquet.n_row_groups();
     Ok(Some(DocumentRows { parquet: &file.parquet, row_groups, origin: segment.origin, numbered_from: None, rows }))
@@ -230,13 +230,13 @@ async fn documents_of(
             let row = *rows.get(documents.len()).ok_or_else(|| gave(parquet, documents.len() + 1, rows.len()))?;
             if ids.as_ref().is_some_and(|ids| ids.is_null(i)) {
                 let reason = "doc_id is NULL: leave such rows out".to_owned();
-                return Err(DatasetError::bad_file(&parquet.file.url, reason).into());
+                return Err(bad_file(&parquet.file.url, reason));
             }
             let mut document = match (&ids, number(row)) {
                 (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), *origin, true),
                 (None, Some(id)) => ExistingDocument::new(context, id, *origin, false),
                 (None, None) => {
-                    return Err(TaskError::internal("map", format!("{} row {row}: no id", parquet.file.url)));
+                    return Err(Fault::internal("map", format!("{} row {row}: no id", parquet.file.url)));
                 }
             };
             document.text_hash = fixed(text_hashes, i);
@@ -265,6 +265,6 @@ fn all_found<T>(parquet: &ParquetFile, n_rows: usize, found: Vec<T>) -> Result<V
     Err(gave(parquet, found.len(), n_rows))
 }
 
-fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> TaskError {
-    DatasetError::bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows")).into()
+fn gave(parquet: &ParquetFile, n_found: usize, n_rows: usize) -> Fault {
+    bad_file(&parquet.file.url, format!("gave {n_found} of {n_rows} rows"))
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Pair;
 
@@ -11,7 +12,6 @@ use super::counts::Fetched;
 use super::existing_documents::{ExistingDocument, fetch_documents, fetch_sketches, places};
 use super::existing_values::{DecodedFile, ExistingValues};
 use super::pair_writer::PairWriter;
-use crate::error::{Result, TaskError};
 use crate::stream::Sender;
 
 /// The number of existing documents that are fetched at once.
@@ -156,21 +156,23 @@ impl Candidates {
 
 /// Returns the position of a row in `wanted`, which ascends.
 fn place_of(wanted: &[u32], row: u32) -> Result<usize> {
-    let unknown = |_| TaskError::internal("map", format!("the document of row {row} was not asked for"));
+    let unknown = |_| Fault::internal("map", format!("the document of row {row} was not asked for"));
     wanted.binary_search(&row).map_err(unknown)
 }
 
 #[cfg(test)]
 mod tests {
+    use nearprint_fault::{ErrorKind, Fault};
+
     use super::place_of;
-    use crate::error::TaskError;
 
     #[test]
     fn a_row_that_was_not_asked_for_is_a_defect_and_no_document_that_is_left_out() {
         assert_eq!(place_of(&[3, 5, 9], 5).ok(), Some(1));
         for row in [0, 4, 10, u32::MAX] {
             let missed = place_of(&[3, 5, 9], row);
-            assert!(matches!(missed, Err(TaskError::Internal { stage: "map", .. })), "{row}: {missed:?}");
+            let kind = missed.as_ref().err().map(Fault::kind);
+            assert_eq!(kind, Some(ErrorKind::Bug), "{row}: {missed:?}");
         }
     }
 }

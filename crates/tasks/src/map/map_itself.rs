@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use nearprint_fault::Result;
 use nearprint_join::{Pair, TooManyPairs};
 use nearprint_storage::row_number;
 
 use super::context::{MapContext, PAIRS_HELD};
 use super::counts::{MapCounts, Seen};
 use super::pair_writer::PairWriter;
-use crate::error::Result;
 use crate::query_slices::SliceTables;
 use crate::stream::Sender;
 

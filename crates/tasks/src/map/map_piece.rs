@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
 use nearprint_parquet::fingerprint_column::{self, FetchedColumn};
 use nearprint_storage::{in_pool, row_number};
@@ -19,7 +20,6 @@ use super::context::{FileRowGroups, MapContext, PAIRS_HELD, Room};
 use super::counts::{Fetched, MapCounts, Seen};
 use super::existing_values::{DecodedFile, ExistingValues};
 use super::expand::{Fetch, expand, fetches};
-use crate::error::{Result, TaskError};
 use crate::query_slices::SliceTables;
 use crate::stream::Sender;
 
@@ -101,7 +101,7 @@ fn packed_bytes(context: &MapContext, piece: &[FileRowGroups]) -> Result<Option<
 }
 
 fn file<'a>(context: &'a MapContext, of: &FileRowGroups) -> Result<&'a ExistingFile> {
-    let unknown = || TaskError::internal("map", format!("no file {} in this join", of.file));
+    let unknown = || Fault::internal("map", format!("no file {} in this join", of.file));
     context.files.get(&of.file).ok_or_else(unknown)
 }
 

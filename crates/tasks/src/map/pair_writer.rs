@@ -7,14 +7,14 @@ use arrow::array::{
     UInt32Builder, UInt64Builder,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Origin, Pair, RowPair, lost_share, spanning_forest};
+use nearprint_parquet::BATCH_ROWS;
 
 use super::class_pairs::OwnClassPairs;
 use super::context::{MapContext, Want};
 use super::existing_documents::ExistingDocument;
-use crate::error::{Result, TaskError};
 use crate::stream::{Sender, TaskBatch};
-use nearprint_parquet::BATCH_ROWS;
 
 /// The columns of pairs for the reduce, which sorts by all of them in this order. `a` is a row of the batch, and so is
 /// `b` if the other document is `new`. The `id_b` of an existing document stands between the ids of the rows `b` − 1
@@ -327,7 +327,7 @@ impl PairRows {
         let mut columns: Vec<ArrayRef> = schema.fields().iter().map(|f| column(f.name())).collect();
         // Sorts count the capacity of a batch, not its rows, and many tasks have few pairs.
         columns.iter_mut().for_each(Array::shrink_to_fit);
-        RecordBatch::try_new(schema, columns).map_err(|e| TaskError::internal("map", e))
+        RecordBatch::try_new(schema, columns).map_err(|e| Fault::internal("map", e))
     }
 }
 

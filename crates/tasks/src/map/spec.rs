@@ -13,10 +13,11 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Kernel, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier};
 use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
-use nearprint_storage::{InputFile, Progress, Storage, StorageError, in_memory, in_pool, row_number};
+use nearprint_storage::{InputFile, Progress, Storage, in_memory, in_pool, row_number};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,6 @@ use super::context::{MapContext, MapTask, Room, Want};
 use super::pair_writer::pair_schema;
 use super::task::map_task;
 use crate::batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW, RowColumns};
-use crate::error::{Result, TaskError};
 use crate::query_slices::QuerySlices;
 use crate::stream::TaskBatches;
 
@@ -74,9 +74,9 @@ impl FileVersion {
     async fn open(&self, storage: &Storage) -> Result<ParquetFile> {
         let file = storage.folder(&self.url)?.file().await?;
         if file.version != self.version {
-            return Err(StorageError::TryAgain { reason: format!("{}: changed since it was listed", self.url) }.into());
+            return Err(Fault::try_again(format!("{}: changed since it was listed", self.url)));
         }
-        Ok(ParquetFile::open(file).await?)
+        ParquetFile::open(file).await
     }
 }
 
@@ -122,7 +122,7 @@ impl MapSpec {
             existing: files.iter().map(|file| ExistingSpec::of(file)).collect(),
         };
         let json = serde_json::to_vec(&spec).map_err(defect)?;
-        std::fs::write(folder.join(SPEC), json).map_err(StorageError::io(folder.join(SPEC)))?;
+        std::fs::write(folder.join(SPEC), json).map_err(Fault::io(folder.join(SPEC)))?;
         write_batch(&context.batch, folder)?;
         write_shadowed(&files, folder)
     }
@@ -132,7 +132,7 @@ impl MapSpec {
     /// # Errors
     /// A file cannot be read, or does not hold what [`write`](Self::write) wrote.
     pub async fn load(storage: &Storage, folder: &Path, threads: usize) -> Result<LoadedJoin> {
-        let json = std::fs::read(folder.join(SPEC)).map_err(StorageError::io(folder.join(SPEC)))?;
+        let json = std::fs::read(folder.join(SPEC)).map_err(Fault::io(folder.join(SPEC)))?;
         let spec: Self = serde_json::from_slice(&json).map_err(defect)?;
         let batch = read_batch(storage, folder).await?;
         let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
@@ -332,9 +332,9 @@ async fn read_shadowed(storage: &Storage, folder: &Path) -> Result<HashMap<Strin
 
 async fn part(storage: &Storage, folder: &Path, name: &str) -> Result<InputFile> {
     let place = storage.folder(&folder.display().to_string())?.join(&format!("{name}/part-00000.parquet"));
-    Ok(place.file().await?)
+    place.file().await
 }
 
-fn defect(reason: impl Display) -> TaskError {
-    TaskError::internal("specification", reason)
+fn defect(reason: impl Display) -> Fault {
+    Fault::internal("specification", reason)
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use futures::stream::BoxStream;
+use nearprint_fault::Result;
 
 use super::context::{MapContext, MapTask};
 use super::map_itself::map_itself;
 use super::map_piece::map_piece;
-use crate::error::Result;
 use crate::stream::{TaskBatch, produce};
 
 /// Returns the pairs of a task, each at most once, in no particular order. The notes are its counts, and the pairs of

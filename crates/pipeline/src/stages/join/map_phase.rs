@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use datafusion_physical_plan::{ExecutionPlan, displayable};
+use nearprint_fault::Result;
 use nearprint_parquet::create_folder;
 use nearprint_storage::{Progress, Storage, locked};
 use nearprint_tasks::{ClassPairs, Engine, MapContext, MapCounts, MapSpec, MapTask, Want};
 
 use super::map_tasks::MapTasks;
-use crate::error::Result;
 use crate::operators::probe_exec::{Notes, ProbeTasks, RemoteTasks};
 use crate::operators::reduce::PlanRunner;
 use crate::operators::slice_turns::SliceTurns;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use nearprint_fault::{Fault, Result};
 use nearprint_join::{Forest, QueryRows};
 use nearprint_storage::{in_memory, in_pool};
 use nearprint_tasks::QueryBatch;
 
-use crate::error::{PipelineError, Result};
 use crate::resources::Resources;
 use crate::stages::decide::{ClusterRule, Decisions};
 
@@ -53,7 +53,7 @@ fn refuse_over(what: &str, bytes: usize, limit: usize) -> Result<()> {
     if bytes <= limit {
         return Ok(());
     }
-    Err(PipelineError::Resources { reason: format!("{what} take {bytes} bytes, {limit} are left of the limit") })
+    Err(Fault::resources(format!("{what} take {bytes} bytes, {limit} are left of the limit")))
 }
 
 /// The memory that the batch, and all other data that is held, leave of the limit.

@@ -18,10 +18,11 @@ use std::sync::{Arc, Mutex};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
+use nearprint_fault::Result;
 use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier};
 
 use crate::context::CommandContext;
-use crate::error::{PipelineError, Result};
+use crate::error::of_datafusion;
 use crate::join_plan::existing_run;
 use crate::operators::forest_pass::{ForestPass, ForestState};
 use crate::operators::reduce::{PlanRunner, SpillStats, spill_stats};
@@ -180,7 +181,7 @@ impl NearDuplicates {
         let Forested { reduced, pass, class_pairs } = self.forest_pass()?;
         let (state, schema) = (Arc::clone(&pass.state), pass.pair_schema());
         let leaf = StreamingTableExec::try_new(schema, vec![pass], None, [], false, None);
-        let leaf = leaf.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        let leaf = leaf.map_err(|e| of_datafusion("forest", e))?;
         let sorted = self.runner.sort(Arc::new(leaf))?;
         let (files, counts) = self.write(&sorted, folder, u64::MAX).await?;
         reduced.log();
@@ -193,7 +194,7 @@ impl NearDuplicates {
     pub async fn forest_state(&self) -> Result<(SpillStats, Option<DecisionBasis>)> {
         let Forested { reduced, pass, class_pairs } = self.forest_pass()?;
         let drained = pass.execute(self.runner.context()).try_for_each(|_| futures::future::ready(Ok(()))).await;
-        drained.map_err(|e| PipelineError::of_datafusion("forest", e))?;
+        drained.map_err(|e| of_datafusion("forest", e))?;
         let gathered = self.gathered(locked(&pass.state).finish(), class_pairs);
         reduced.log();
         Ok((spill_stats(&reduced.plan), gathered))

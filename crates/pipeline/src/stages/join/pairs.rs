@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{Int32Type, UInt8Type, UInt16Type, UInt32Type};
 use datafusion_execution::SendableRecordBatchStream;
 use futures::TryStreamExt;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::Origin;
 use nearprint_parquet::schema::PAIRS;
 use nearprint_parquet::{Columns, DatasetWriter, StagedFile};
@@ -15,7 +16,7 @@ use nearprint_tasks::QueryBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PipelineError, Result};
+use crate::error::{of_datafusion, too_many_pairs};
 use crate::stages::existing::ReferenceNames;
 
 /// The pairs that are written.
@@ -58,10 +59,10 @@ impl PairNames<'_> {
     ) -> Result<(Vec<StagedFile>, PairCounts)> {
         let mut writer = DatasetWriter::new(folder, "pairs", &PAIRS, &[]);
         let mut counts = PairCounts::default();
-        while let Some(rows) = rows.try_next().await.map_err(|e| PipelineError::of_datafusion("reduce", e))? {
+        while let Some(rows) = rows.try_next().await.map_err(|e| of_datafusion("reduce", e))? {
             counts.add(&rows)?;
             if counts.n_pairs > max_pairs {
-                return Err(PipelineError::TooManyPairs { max_pairs });
+                return Err(too_many_pairs(max_pairs));
             }
             writer.write(self.as_pairs(&rows)?)?;
         }
@@ -87,8 +88,7 @@ impl PairNames<'_> {
             Arc::new(StringArray::from_iter_values(scopes)),
             Arc::new(references.collect::<StringArray>()),
         ];
-        RecordBatch::try_new(Arc::clone(&PAIRS), arrays)
-            .map_err(|e| PipelineError::Internal { stage: "pairs", reason: e.to_string() })
+        RecordBatch::try_new(Arc::clone(&PAIRS), arrays).map_err(|e| Fault::internal("pairs", e.to_string()))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The plan of a join: the groups of the batch, the tables, and what each pass may hold.
 
+use nearprint_fault::Result;
 use nearprint_join::{ExistingRun, Kernel, LossLimit, QueryRows, Verifier, Workload};
 use nearprint_tasks::{QueryBatch, QuerySlices, Workers};
 
 use super::memory::{Budget, group};
 use crate::cluster_plan::{most_piece_rows, table_bytes};
-use crate::error::Result;
 use crate::join_plan::JoinPlan;
 use crate::operators::reduce::PlanRunner;
 use crate::resources::Resources;

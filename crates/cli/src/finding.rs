@@ -1,7 +1,7 @@
 //! Faults of a job file, each with its place. All faults are found at once: what is at fault is taken out, and the rest is
 //! looked at again.
 
-use nearprint_storage::foreign;
+use nearprint_fault::{ErrorKind, Fault, Words, foreign, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,12 +10,24 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::job_keys::{self, line_and_column};
 
+/// A fault of a job file, with its place there.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// What is wrong, with the key that it is about, such as `join.max_distance`.
+    fault: Fault,
+    key: Option<String>,
+    /// The position in the text, and its line and character there, both counted from 1. `None` if the fault is at no place
+    /// of the file, such as a key that is missing.
+    at: Option<(usize, (u64, u64))>,
+    /// The key or value that was probably meant.
+    meant: Option<String>,
+    /// Whether the text is no TOML.
+    pub is_of_syntax: bool,
+}
+
 /// A fault of a job file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Fault {
-    /// The position in the text.
-    #[serde(skip)]
-    pub offset: Option<usize>,
+pub struct FindingKeys {
     /// The line, counted from 1; `None` if the fault is at no place of the file, such as a key that is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
@@ -30,31 +42,27 @@ pub struct Fault {
     /// The key or value that was probably meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     meant: Option<String>,
-    /// Whether the text is no TOML.
-    #[serde(skip)]
-    pub is_of_syntax: bool,
 }
 
-impl Fault {
-    fn at(text: &str, offset: Option<usize>, key: Option<String>, message: String) -> Self {
-        let place = offset.map(|offset| line_and_column(text, offset));
-        let (line, column) = (place.map(|place| place.0), place.map(|place| place.1));
-        Self { offset, line, column, key, message, meant: None, is_of_syntax: false }
+impl PartialEq for Finding {
+    fn eq(&self, other: &Self) -> bool {
+        let said = |finding: &Self| (finding.at, finding.key.clone(), finding.fault.words(), finding.meant.clone());
+        said(self) == said(other)
+    }
+}
+
+impl Finding {
+    fn at(text: &str, offset: Option<usize>, key: Option<String>, fault: Fault) -> Self {
+        let at = offset.map(|offset| (offset, line_and_column(text, offset)));
+        Self { fault, key, at, meant: None, is_of_syntax: false }
     }
 
-    /// Returns a fault of the value of a key. The message begins with the key.
-    pub fn of_key(text: &str, key: &str, reason: &str) -> Self {
-        Self::of_message(text, key, &format!("{key}: {reason}"))
-    }
-
-    /// Returns a fault of the value of a key, of which the message says all.
-    pub fn of_message(text: &str, key: &str, message: &str) -> Self {
-        Self::at(text, job_keys::offset_of(text, key), Some(key.to_owned()), message.to_owned())
-    }
-
-    /// Returns a fault that is at no place of the file.
-    pub fn of_file(message: &str) -> Self {
-        Self::at("", None, None, message.to_owned())
+    /// Returns a fault of a text. It is about its own key if the text has that, and otherwise about `key`, if there is one.
+    pub fn of(text: &str, key: Option<&str>, fault: Fault) -> Self {
+        let own = fault.of_key().filter(|own| job_keys::offset_of(text, own).is_some());
+        let key = own.or(key).map(str::to_owned);
+        let offset = key.as_deref().and_then(|key| job_keys::offset_of(text, key));
+        Self::at(text, offset, key, fault)
     }
 
     /// Returns the fault with the key or value that was probably meant.
@@ -68,8 +76,9 @@ impl Fault {
         let key = key.map(|key| key.join("."));
         // A message about a value does not name its key.
         let named = key.as_ref().filter(|key| !message.contains(key.as_str()));
-        let message = named.map_or(message.clone(), |key| format!("{key}: {message}"));
-        Self::at(text, offset, key, message)
+        let fault = Fault::new(ErrorKind::Config, message.clone());
+        let fault = named.map_or(fault.clone(), |key| fault.key(key));
+        Self::at(text, offset, key, fault)
     }
 
     /// Returns whether the fault is about a key.
@@ -79,37 +88,49 @@ impl Fault {
 
     /// Returns the position, by which faults are in order: those at no place of the file come last.
     pub fn place(&self) -> usize {
-        self.offset.unwrap_or(usize::MAX)
+        self.at.map_or(usize::MAX, |at| at.0)
     }
 
     /// Returns the line of the file.
     pub fn line(&self) -> Option<u64> {
-        self.line
+        self.at.map(|(_, (line, _))| line)
     }
 
-    /// Describes the fault of a file of this name.
-    pub fn said(&self, file: &str) -> String {
-        let at = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!(" line {line}, column {column}:"),
-            _ => String::new(),
+    /// Returns the words of the fault of a file of this name.
+    pub fn said(&self, file: &str) -> Words {
+        let at = match self.at {
+            Some((_, (line, column))) => format!(" line {line}, column {column}:"),
+            None => String::new(),
         };
-        format!("{file}:{at} {}", self.message)
+        words![format!("{file}:{at} "), self.fault.words()]
+    }
+
+    /// Returns the keys of a summary. `name` names the keys in the message.
+    pub fn keys(&self, name: impl Fn(&str) -> Option<String>) -> FindingKeys {
+        FindingKeys {
+            line: self.line(),
+            column: self.at.map(|(_, (_, column))| column),
+            key: self.key.clone(),
+            message: self.fault.words().named(name),
+            meant: self.meant.clone(),
+        }
     }
 }
 
 /// Reads a TOML text of this schema. Keys that are unknown or whose values are wrong are faults, and have their defaults. The faults are in
 /// no order. If the text is no TOML, the first place where it is none is all that can be told.
-pub fn parsed<T: Default + DeserializeOwned>(text: &str, schema: &Value) -> (T, Vec<Fault>) {
+pub fn parsed<T: Default + DeserializeOwned>(text: &str, schema: &Value) -> (T, Vec<Finding>) {
     let (mut table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // The others may be consequences of the first.
-        let of_syntax = |error| Fault { is_of_syntax: true, ..Fault::of_toml(text, error, None) };
+        let of_syntax = |error| Finding { is_of_syntax: true, ..Finding::of_toml(text, error, None) };
         return (T::default(), errors.iter().take(1).map(of_syntax).collect());
     }
     let mut faults = Vec::new();
     for unknown in job_keys::unknown(table.get_ref(), schema) {
         let key = unknown.path.join(".");
-        faults.push(Fault::at(text, Some(unknown.offset), Some(key), unknown.reason).meant(unknown.meant));
+        let fault = Fault::new(ErrorKind::Config, unknown.reason);
+        faults.push(Finding::at(text, Some(unknown.offset), Some(key), fault).meant(unknown.meant));
         remove(table.get_mut(), &unknown.path);
     }
     loop {
@@ -119,9 +140,9 @@ pub fn parsed<T: Default + DeserializeOwned>(text: &str, schema: &Value) -> (T, 
         };
         let at = error.span().map(|span| span.start);
         let path = at.and_then(|at| path_at(table.get_ref(), at));
-        let fault = Fault::of_toml(text, &error, path.as_deref());
+        let fault = Finding::of_toml(text, &error, path.as_deref());
         // What is left of a value at fault is no second fault.
-        if !faults.iter().any(|other| fault.line.is_some() && other.line == fault.line) {
+        if !faults.iter().any(|other| fault.line().is_some() && other.line() == fault.line()) {
             faults.push(fault);
         }
         if !path.is_some_and(|path| remove(table.get_mut(), &path)) {

@@ -1,0 +1,14 @@
+//! What other libraries say.
+
+/// Returns what another library says, on one line and without backticks. In messages of nearprint a key stands in
+/// backticks; a field that a parser names is no such key.
+#[must_use]
+pub fn foreign(said: &(impl std::fmt::Display + ?Sized)) -> String {
+    one_line(&said.to_string()).replace('`', "'")
+}
+
+/// Replaces every stretch of white space in a text with one blank.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
