@@ -58,12 +58,14 @@ impl BadRows {
     }
 }
 
-/// What a command spent.
+/// What a command spent. It is measured once, so that all summaries of an end say the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spent {
     /// The time since its start.
     pub elapsed: Duration,
+    /// The most memory that the process held, where the system says it.
+    pub peak_rss_bytes: Option<u64>,
     /// The requests to object stores, if there were any.
     pub requests: Option<Requests>,
     /// The time of each stage.

@@ -82,7 +82,7 @@ impl From<&Spent> for SpentKeys {
         let milliseconds = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             elapsed_ms: milliseconds(&spent.elapsed),
-            peak_rss_bytes: peak_rss_bytes(),
+            peak_rss_bytes: spent.peak_rss_bytes,
             requests: spent.requests,
             stage_ms: spent.stages.iter().map(|(name, time)| (*name, milliseconds(time))).collect(),
         }
@@ -201,7 +201,7 @@ fn add(json: &mut Value, value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Returns the peak memory of the process. It is `None` if the system does not report it the way Linux does.
-fn peak_rss_bytes() -> Option<u64> {
+pub fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?;
     Some(kib.parse::<u64>().ok()? * 1024)

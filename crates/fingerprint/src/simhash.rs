@@ -59,7 +59,7 @@ impl FingerprintConfig {
 /// let features = [("near", 2 << 16), ("duplicate", 1 << 16)];
 /// let fingerprint: u64 = simhash(features.map(|(word, weight)| (word.as_bytes(), weight)), &FingerprintConfig::default());
 /// // The heavier of two features wins every bit.
-/// assert_eq!(fingerprint, FingerprintConfig::default().feature_hash.hash("near".as_bytes()));
+/// assert_eq!(fingerprint, FingerprintConfig::default().feature_hash.hash::<u64>("near".as_bytes()));
 /// ```
 ///
 /// # Panics

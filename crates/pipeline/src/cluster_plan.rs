@@ -69,7 +69,7 @@ pub struct ClusterPlan {
 /// let request = PlanRequest { existing_rows, query_rows, bits, max_distance, runs, itself: true };
 /// let cluster = ClusterRequest { workers: 20, threads: 8, worker_memory: 16 << 30, sketches: false };
 /// let plan = plan_on_cluster(&request, &cluster)?;
-/// assert!(plan.n_slices == 1 && plan.tasks_of_worker >= 3 && plan.memory_bytes < 16 << 30);
+/// assert!(plan.n_parts == 1 && plan.tasks_of_worker >= 3 && plan.memory_bytes < 16 << 30);
 /// # Ok::<(), nearprint_fault::Fault>(())
 /// ```
 ///

@@ -47,7 +47,7 @@ use crate::exit_code::{Failure, Spent};
 use crate::flags;
 use crate::job_config::JobConfig;
 use crate::job_folder::JobFolder;
-use crate::summary::Report;
+use crate::summary::{Report, peak_rss_bytes};
 
 /// The outcome of a command.
 pub type Outcome = Result<Report, Failure>;
@@ -213,7 +213,7 @@ impl Session {
     /// Returns what the command spent until now.
     fn spent(&self) -> Spent {
         let stages = self.progress.durations();
-        Spent { elapsed: self.started.elapsed(), requests: self.requests(), stages }
+        Spent { elapsed: self.started.elapsed(), peak_rss_bytes: peak_rss_bytes(), requests: self.requests(), stages }
     }
 
     /// Returns the requests to object stores, or `None` if there were none.
