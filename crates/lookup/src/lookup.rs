@@ -58,9 +58,9 @@ impl Lookup {
     /// Opens a store in the state of its newest commit. Files are opened when a query first needs them.
     ///
     /// # Errors
-    /// [`Store`](crate::Fault::Store) if the store was made by another profile, or is damaged;
-    /// [`Storage`](crate::Fault::Storage) if there is no store; [`Config`](crate::Fault::Config) or
-    /// [`Profile`](crate::Fault::Profile) if the options do not fit the profile.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the store was made by another profile, or if the
+    /// options do not fit the profile; [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is
+    /// no store; [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the store is damaged.
     pub async fn open(folder: &Folder, profile: Arc<LookupProfile>, options: LookupOptions) -> Result<Self> {
         let verifier = options.verifier(profile.config())?;
         let store = existing_store(folder).await?;

@@ -14,7 +14,8 @@ impl Storage {
     /// Returns this storage with bounds for what it reads.
     ///
     /// ```
-    /// use nearprint_storage::{ErrorKind, Roots, Storage};
+    /// use nearprint_fault::ErrorKind;
+    /// use nearprint_storage::{Roots, Storage};
     ///
     /// let roots = Roots { roots: vec!["s3://crawl/a".to_owned()], ..Roots::default() };
     /// let storage = Storage::default().within(roots);

@@ -18,10 +18,11 @@ use crate::runtime::blocking;
 use crate::s3::PIECE_BYTES;
 
 /// An object in the version that was listed. Reading it returns the bytes of that version, or an error of kind
-/// [`TryAgain`](crate::ErrorKind::TryAgain).
+/// [`TryAgain`](nearprint_fault::ErrorKind::TryAgain).
 ///
 /// ```
-/// use nearprint_storage::{ErrorKind, Storage};
+/// use nearprint_fault::ErrorKind;
+/// use nearprint_storage::Storage;
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let temp = tempfile::tempdir()?;

@@ -15,7 +15,8 @@ use crate::output_file::IfExists;
 /// ```
 /// use std::io::Write;
 ///
-/// use nearprint_storage::{ErrorKind, IfExists, NewFile, Storage};
+/// use nearprint_fault::ErrorKind;
+/// use nearprint_storage::{IfExists, NewFile, Storage};
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let temp = tempfile::tempdir()?;

@@ -99,7 +99,8 @@ fn exists() -> Words {
 /// A place on a local disk or S3 where a file may be written.
 ///
 /// ```
-/// use nearprint_storage::{ErrorKind, IfExists, OutputFile, Storage};
+/// use nearprint_fault::ErrorKind;
+/// use nearprint_storage::{IfExists, OutputFile, Storage};
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let temp = tempfile::tempdir()?;

@@ -12,7 +12,8 @@ use nearprint_fault::{Fault, Result};
 /// ```
 /// use std::time::Duration;
 ///
-/// use nearprint_storage::{ErrorKind, RunLock};
+/// use nearprint_fault::ErrorKind;
+/// use nearprint_storage::RunLock;
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let temp = tempfile::tempdir()?;

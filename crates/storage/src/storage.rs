@@ -82,7 +82,8 @@ impl Storage {
     /// Returns the folder at a local path or `s3://bucket/prefix`. It need not exist.
     ///
     /// ```
-    /// use nearprint_storage::{ErrorKind, Storage};
+    /// use nearprint_fault::ErrorKind;
+    /// use nearprint_storage::Storage;
     ///
     /// let storage = Storage::default();
     /// assert_eq!(storage.folder("out/store/")?.url(), "out/store");
