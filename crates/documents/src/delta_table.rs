@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use nearprint_delta::{Add, Checkpoint, LogNames, LogState, commit_name, parse, unescaped};
-use nearprint_fault::{Fault, Result, foreign, key, words};
+use nearprint_fault::{Fault, Result, Words, foreign, key, words};
 use nearprint_parquet::DELTA_LOG;
 use nearprint_storage::{Folder, InputFile, Storage, bad_file, bad_format};
 
@@ -98,11 +98,7 @@ async fn state(root: &Folder, version: Option<u64>) -> Result<(LogState, u64)> {
             let least = names.first_whole();
             let from = least.map_or(String::new(), |least| format!("; versions from {least} on are complete"));
             let what = format!("its log has no version {number} any more, which version {version} needs{from}");
-            return Err(damaged(root, String::new()).reason(words![
-                what,
-                ": name one with ",
-                key("documents_version")
-            ]));
+            return Err(damaged(root, words![what, ": name one with ", key("documents_version")]));
         }
         let commit = log.join(&commit_name(number));
         let gone = || damaged(root, format!("{} is gone", commit.url()));
@@ -208,8 +204,8 @@ fn gone(root: &Folder, path: &str) -> Fault {
     damaged(root, format!("its log names {path}, which is gone: name a newer version, or restore the file"))
 }
 
-fn damaged(root: &Folder, reason: String) -> Fault {
-    bad_format(root.url().to_owned(), format!("this is a Delta table, but {reason}"))
+fn damaged(root: &Folder, reason: impl Into<Words>) -> Fault {
+    bad_format(root.url(), words!["this is a Delta table, but ", reason.into()])
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, Bytes};
-use nearprint_fault::Fault;
-use nearprint_storage::{bad_file, locked};
+use nearprint_fault::{Fault, Words, key, words};
+use nearprint_storage::{damaged_file, locked};
 use parquet::arrow::arrow_reader::RowGroups;
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
@@ -274,7 +274,7 @@ impl ColumnBytes {
                 }
                 // Old writers put the smallest and the largest value into the header in full.
                 Err(Malformed::Short) if bytes.len() as u64 == length && length < MAX_HEADER_BYTES => length *= 8,
-                Err(_) => return Err(self.refused("the header of a page is damaged".to_owned())),
+                Err(_) => return Err(self.refused("the header of a page is damaged")),
             }
         }
     }
@@ -282,22 +282,23 @@ impl ColumnBytes {
     /// Returns the bytes of the page whose header was read last, if the page may be unpacked.
     fn page_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let page = locked(&self.page).filter(|(at, sizes)| *at == start && sizes.packed == length as u64);
-        let (_, page) = page.ok_or_else(|| self.refused("a page is not where its header says".to_owned()))?;
+        let (_, page) = page.ok_or_else(|| self.refused("a page is not where its header says"))?;
         let limit = self.state.limits.page_bytes;
-        check_sizes(&page, limit, "a quarter of `memory_limit`, or 1 GiB").map_err(|reason| self.refused(reason))?;
+        let limited_by = || words!["a quarter of ", key("memory_limit"), ", or 1 GiB"];
+        check_sizes(&page, limit, limited_by).map_err(|reason| self.refused(reason))?;
         self.state.reserve(page.unpacked.max(page.packed))?;
         let bytes = self.bytes(start, page.packed)?;
         if bytes.len() != length {
-            return Err(self.refused("a page ends past its column chunk".to_owned()));
+            return Err(self.refused("a page ends past its column chunk"));
         }
         let bytes = self.checked(start, bytes, &page)?;
         check_unpacked(self.compression, &bytes, &page).map_err(|reason| self.refused(reason))?;
         Ok(bytes)
     }
 
-    fn refused(&self, reason: String) -> ParquetError {
-        let reason = format!("row group {}: {reason}", self.row_group);
-        self.state.fail(bad_file(&self.parquet.file.url, reason))
+    fn refused(&self, reason: impl Into<Words>) -> ParquetError {
+        let reason = words![format!("row group {}: ", self.row_group), reason.into()];
+        self.state.fail(damaged_file(&self.parquet.file.url, reason))
     }
 
     /// Compares bytes with their checksum, if there is one. If they differ, the bytes are fetched again, in case they
@@ -382,10 +383,10 @@ impl CheckedPages {
             }
             _ => match page.encoding() {
                 Encoding::DELTA_BYTE_ARRAY => {
-                    check_listed(page, self.has_levels).map_err(ParquetError::General)?;
+                    check_listed(page, self.has_levels).map_err(general)?;
                     self.check_shared_prefixes(bytes.len())
                 }
-                Encoding::DELTA_LENGTH_BYTE_ARRAY => check_listed(page, self.has_levels).map_err(ParquetError::General),
+                Encoding::DELTA_LENGTH_BYTE_ARRAY => check_listed(page, self.has_levels).map_err(general),
                 _ => Ok(()),
             },
         }
@@ -429,4 +430,8 @@ impl PageReader for CheckedPages {
     fn skip_next_page(&mut self) -> ParquetResult<()> {
         self.pages.skip_next_page()
     }
+}
+
+fn general(reason: Words) -> ParquetError {
+    ParquetError::General(reason.to_string())
 }

@@ -1,7 +1,6 @@
 //! The configuration, whose digest keeps stores from mixing fingerprints, and what in it differs from that of another digest.
 
-use std::fmt;
-
+use nearprint_fault::{Part, Words, words};
 use nearprint_html::{EXTRACTOR_VERSION, HtmlText};
 use nearprint_tokenize::Resources;
 use serde_json::Value;
@@ -34,9 +33,9 @@ pub struct Difference {
     pub own: String,
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its `{}` is {}, this one's is {}", self.key, self.other, self.own)
+impl From<Difference> for Words {
+    fn from(Difference { key, other, own }: Difference) -> Self {
+        words!["its ", Part::Key(key.into()), format!(" is {other}, this one's is {own}")]
     }
 }
 

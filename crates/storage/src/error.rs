@@ -1,6 +1,6 @@
 //! Faults of places, and what a caller may tell them by.
 
-use nearprint_fault::{ErrorKind, Fault, Part, Result, foreign, one_line, words};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, foreign, one_line, words};
 
 use crate::redact::redact;
 
@@ -22,15 +22,18 @@ pub struct FailedRequest;
 #[error("{0}")]
 pub struct CredentialsError(pub String);
 
-/// Makes the fault of a file that is damaged, or is not what its name says.
+/// Makes the fault of a file that is damaged, or is not what its name says, by what another library says of it.
 pub fn bad_file(file: impl Into<String>, reason: impl ToString) -> Fault {
-    Fault::bad_data(file, one_line(&reason.to_string()))
-        .remedy("restore the file or remove it from the input")
-        .about(Unreadable::Damaged)
+    damaged_file(file, one_line(&reason.to_string()))
+}
+
+/// Makes the fault of a file that is damaged, or is not what its name says.
+pub fn damaged_file(file: impl Into<String>, reason: impl Into<Words>) -> Fault {
+    Fault::bad_data(file, reason).remedy("restore the file or remove it from the input").about(Unreadable::Damaged)
 }
 
 /// Makes the fault of a file or table whose format, or a feature of it, is not read. The reason says what the user should do.
-pub fn bad_format(file: impl Into<String>, reason: String) -> Fault {
+pub fn bad_format(file: impl Into<String>, reason: impl Into<Words>) -> Fault {
     Fault::bad_data(file, reason).about(Unreadable::Format)
 }
 

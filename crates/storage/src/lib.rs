@@ -51,7 +51,7 @@ mod temp_folder;
 
 pub use date::{is_date, utc};
 pub use digest::{HashingWriter, Sha256Hex};
-pub use error::{FailedRequest, Unreadable, bad_file, bad_format, utf8};
+pub use error::{FailedRequest, Unreadable, bad_file, bad_format, damaged_file, utf8};
 pub use folder::Folder;
 pub use input::InputFile;
 pub use inventory::FoundFile;

@@ -1,7 +1,6 @@
 //! The state of a store, and the commits that change it (docs/store-format.md).
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::num::NonZeroU32;
 
 use nearprint_fault::{Fault, Result, Words, key, words};
@@ -282,7 +281,11 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the store has another configuration.
-    pub fn refuse_other_config<D: Display>(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<D>) -> Result<()> {
+    pub fn refuse_other_config<D: Into<Words>>(
+        &self,
+        digest: &str,
+        differing: impl FnOnce(&str) -> Vec<D>,
+    ) -> Result<()> {
         let remedy = (
             "give the store's value, or start a new store".into(),
             words![
@@ -305,7 +308,11 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the store has another configuration.
-    pub fn refuse_as_reference<D: Display>(&self, digest: &str, differing: impl FnOnce(&str) -> Vec<D>) -> Result<()> {
+    pub fn refuse_as_reference<D: Into<Words>>(
+        &self,
+        digest: &str,
+        differing: impl FnOnce(&str) -> Vec<D>,
+    ) -> Result<()> {
         let remedy = words![
             "take it out of ",
             key("references"),
@@ -315,7 +322,7 @@ impl Store {
     }
 
     /// The remedies are those for settings that are known to differ, and for others.
-    fn refuse_unlike<D: Display>(
+    fn refuse_unlike<D: Into<Words>>(
         &self,
         digest: &str,
         differing: impl FnOnce(&str) -> Vec<D>,
@@ -324,11 +331,13 @@ impl Store {
         let Some(commit) = self.commit.as_ref().filter(|commit| commit.config_digest != digest) else {
             return Ok(());
         };
-        let known: Vec<String> = differing(&commit.config_digest).iter().map(ToString::to_string).collect();
-        let known = known.join(", ");
+        let known = differing(&commit.config_digest);
         let what = "the store was made with another configuration";
         let reason = match known.is_empty() {
-            false => words![format!("{what}: {known}: "), of_known],
+            false => {
+                let known = Words::joined(known.into_iter().map(Into::into), ", ");
+                words![what, ": ", known, ": ", of_known]
+            }
             true => words![
                 format!(
                     "{what} (its digest {}, this one's {}), which no named profile explains: ",

@@ -4,6 +4,7 @@
 use std::io::Read;
 
 use bytes::Bytes;
+use nearprint_fault::{Words, words};
 use parquet::basic::{Compression, Encoding};
 use parquet::column::page::Page;
 
@@ -12,7 +13,7 @@ use crate::delta::decode_deltas;
 use crate::kernel::DeltaKernel;
 
 /// The result of a check. The error is the reason for which a page is not read.
-type Check = Result<(), String>;
+type Check = Result<(), Words>;
 
 /// The size up to which a page is accepted, however small the memory limit is. The pages of any sound file are smaller:
 /// writers end a page after 1,024 rows or after one text.
@@ -27,18 +28,16 @@ pub const MAX_RATIO: u64 = 1000;
 const MAX_LISTED_VALUES: u64 = 16 << 20;
 
 /// Refuses a page that claims to unpack to more than `limit` bytes, or to far more than its bytes in the file.
-/// `limited_by` tells the user where the limit comes from.
-pub fn check_sizes(page: &PageSizes, limit: u64, limited_by: &str) -> Check {
+/// `limited_by` says where the limit comes from.
+pub fn check_sizes(page: &PageSizes, limit: u64, limited_by: impl FnOnce() -> Words) -> Check {
     let PageSizes { unpacked, packed, .. } = *page;
     if unpacked > limit {
-        return Err(format!(
-            "a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that may be held ({limited_by})"
-        ));
+        let held = format!("a page of {packed} bytes unpacks to {unpacked}, more than the {limit} that may be held (");
+        return Err(words![held, limited_by(), ")"]);
     }
     if unpacked > RATIO_FREE_BYTES && unpacked / MAX_RATIO > packed {
-        return Err(format!(
-            "a page of {packed} bytes claims to unpack to {unpacked}, more than {MAX_RATIO} times as many"
-        ));
+        let more = format!("more than {MAX_RATIO} times as many");
+        return Err(format!("a page of {packed} bytes claims to unpack to {unpacked}, {more}").into());
     }
     Ok(())
 }
@@ -47,7 +46,7 @@ pub fn check_sizes(page: &PageSizes, limit: u64, limited_by: &str) -> Check {
 /// length before it, and a fixed-length array takes at least one byte.
 pub fn check_dictionary(page: &PageSizes) -> Check {
     if page.kind == PageKind::Dictionary && page.n_values > page.unpacked.max(page.packed) {
-        return Err("a dictionary has fewer bytes than it says it has values".to_owned());
+        return Err("a dictionary has fewer bytes than it says it has values".into());
     }
     Ok(())
 }
@@ -68,7 +67,7 @@ pub fn check_unpacked(codec: Compression, bytes: &[u8], page: &PageSizes) -> Che
     let more = std::io::copy(&mut reader.take(page.unpacked + 1), &mut std::io::sink());
     match more {
         Ok(n) if n.saturating_add(page.level_bytes) > page.unpacked => {
-            Err("a page unpacks to more than its header says".to_owned())
+            Err("a page unpacks to more than its header says".into())
         }
         // If the bytes cannot be unpacked, the reader reports that.
         _ => Ok(()),
@@ -84,7 +83,7 @@ pub fn check_listed(page: &Page, has_levels: bool) -> Check {
     let listed = delta_count(values).ok_or("the lengths in a page have no header")?;
     let n_values = u64::from(page.num_values());
     if listed > n_values || n_values > MAX_LISTED_VALUES {
-        return Err("a page lists more values than it has, or than can be held".to_owned());
+        return Err("a page lists more values than it has, or than can be held".into());
     }
     Ok(())
 }
@@ -100,7 +99,7 @@ pub fn check_written_out(page: &Page, has_levels: bool, limit: u64) -> Check {
     // The reader takes the lengths for numbers of 32 bits.
     let shared: u64 = prefixes.iter().map(|prefix| prefix & u64::from(u32::MAX)).sum();
     if shared > limit {
-        return Err(format!("the values of a page take {shared} bytes, more than the {limit} that may be held"));
+        return Err(format!("the values of a page take {shared} bytes, more than the {limit} that may be held").into());
     }
     Ok(())
 }

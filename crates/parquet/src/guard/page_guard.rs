@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
-use nearprint_fault::{Fault, Result};
-use nearprint_storage::bad_file;
+use nearprint_fault::{Fault, Result, Words, key, words};
+use nearprint_storage::{bad_file, damaged_file};
 use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::Result as ParquetResult;
@@ -57,7 +57,7 @@ impl PageGuard {
     pub fn new(url: &str, all: impl IntoIterator<Item = (u64, GuardedChunk)>) -> Result<Self> {
         let mut chunks = BTreeMap::new();
         for (start, chunk) in all {
-            chunk.check_width().map_err(|reason| chunk.refused(url, &reason))?;
+            chunk.check_width().map_err(|reason| chunk.refused(url, reason))?;
             if start < chunk.end && chunks.insert(start, chunk).is_some() {
                 return Err(bad_file(url, OVERLAP));
             }
@@ -81,18 +81,18 @@ impl PageGuard {
             return Err(bad_file(&self.url, "its pages lie outside their column chunks"));
         };
         let checked = chunk.check(start..start + bytes.len() as u64, first..chunk.end, bytes);
-        checked.map_err(|reason| chunk.refused(&self.url, &reason))
+        checked.map_err(|reason| chunk.refused(&self.url, reason))
     }
 }
 
 const OVERLAP: &str = "two of its column chunks lie in the same place";
 
-type Check = std::result::Result<(), String>;
+type Check = std::result::Result<(), Words>;
 
 impl GuardedChunk {
-    fn refused(&self, url: &str, reason: &str) -> Fault {
+    fn refused(&self, url: &str, reason: Words) -> Fault {
         let column = self.metadata.column_path().string();
-        bad_file(url, format!("row group {}, column '{column}': {reason}", self.row_group))
+        damaged_file(url, words![format!("row group {}, column '{column}': ", self.row_group), reason])
     }
 
     /// Checks the length of fixed-length values. A NULL among them takes as much memory as any other.
@@ -110,7 +110,7 @@ impl GuardedChunk {
         if bytes <= longest {
             return Ok(());
         }
-        Err(format!("a value of {bytes} bytes may stand in every row: none may be longer than {longest}"))
+        Err(format!("a value of {bytes} bytes may stand in every row: none may be longer than {longest}").into())
     }
 
     /// Checks the pages in `bytes`. They lie at `fetched` in the file, inside the range `whole` of their chunk.
@@ -128,7 +128,7 @@ impl GuardedChunk {
             at = end;
         }
         if fetched == whole && self.is_flat() && n_values != self.rows {
-            return Err(format!("its pages have {n_values} values, its footer says {}", self.rows));
+            return Err(format!("its pages have {n_values} values, its footer says {}", self.rows).into());
         }
         Ok(())
     }
@@ -153,15 +153,15 @@ impl GuardedChunk {
             }
             Err(before) => before == 0 && at == first && page.kind == PageKind::Dictionary,
         };
-        if fits { Ok(()) } else { Err("its pages are not those that its page index names".to_owned()) }
+        if fits { Ok(()) } else { Err("its pages are not those that its page index names".into()) }
     }
 
     fn check_page(&self, whole: &Bytes, page: &PageSizes) -> Check {
         let codec = self.metadata.compression();
         if codec == Compression::LZO {
-            return Err("it is compressed with LZO: write it with another codec".to_owned());
+            return Err("it is compressed with LZO: write it with another codec".into());
         }
-        check_sizes(page, LEAST_PAGE_BYTES, "whatever `memory_limit`")?;
+        check_sizes(page, LEAST_PAGE_BYTES, || words!["whatever ", key("memory_limit")])?;
         check_dictionary(page)?;
         let body = whole.get(page.header_bytes..).ok_or("a page ends within its header")?;
         check_unpacked(codec, body, page)?;
@@ -196,7 +196,7 @@ impl GuardedChunk {
     fn check_values(&self, page: &Page) -> Check {
         let has_levels = self.metadata.column_descr().max_def_level() > 0;
         if !is_listed(page.encoding()) {
-            return Err("a page has another encoding than its header says".to_owned());
+            return Err("a page has another encoding than its header says".into());
         }
         check_listed(page, has_levels)?;
         if page.encoding() == parquet::basic::Encoding::DELTA_BYTE_ARRAY {
