@@ -1048,8 +1048,8 @@ mod tests {
             return (*value).to_owned();
         }
         let default = &schema["default"];
-        let names = schema["enum"].as_array().into_iter().flatten();
-        match (names.filter(|name| *name != default).next_back(), schema["type"].as_str()) {
+        let mut names = schema["enum"].as_array().into_iter().flatten();
+        match (names.rfind(|name| *name != default), schema["type"].as_str()) {
             (Some(name), _) => name.to_string(),
             (None, Some("boolean")) => (default != &json!(true)).to_string(),
             (None, Some("integer")) => (default.as_u64().unwrap_or(6) + 1).to_string(),
