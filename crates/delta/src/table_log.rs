@@ -243,7 +243,7 @@ impl TableLog {
     }
 
     fn digest(&self, actions: &[Action]) -> Result<String> {
-        digest(actions).map_err(|e| Fault::internal("table", e.to_string()))
+        digest(actions).map_err(|e| Fault::internal("table", e))
     }
 
     /// Reads the versions that are not read yet.

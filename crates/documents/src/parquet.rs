@@ -57,7 +57,6 @@ impl ParquetDocuments {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file is not a readable Parquet file;
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a column cannot be used.
     pub async fn open(file: InputFile, columns: &DocumentColumns) -> Result<Self> {
         let parquet = match ParquetFile::open_without_page_index(file.clone()).await {

@@ -104,7 +104,7 @@ impl Copy {
         let name = &self.name;
         let failed = |e| cannot_write(name, e);
         let mut rows = self.writer.next_row_group().map_err(failed)?;
-        let missing = || Fault::internal("filter", "a column has no writer".to_owned());
+        let missing = || Fault::internal("filter", "a column has no writer");
         for &leaf in &self.leaves {
             let mut column = rows.next_column().map_err(failed)?.ok_or_else(missing)?;
             let source = Source { parquet: &self.parquet, group, leaf, limits: &self.limits, target: name };
@@ -257,7 +257,7 @@ impl Source<'_> {
         let pages = PagedRowGroup { parquet, row_group, state: Arc::clone(state), known };
         let of_parquet = |e| of_parquet(&self.parquet.file.url, e);
         let mut chunks = pages.column_chunks(self.leaf).map_err(of_parquet)?;
-        let nothing = || Fault::internal("filter", "a column has no chunk".to_owned());
+        let nothing = || Fault::internal("filter", "a column has no chunk");
         let chunk = chunks.next().ok_or_else(nothing)?.map_err(of_parquet)?;
         Ok(get_typed_column_reader::<D>(get_column_reader(self.chunk().column_descr_ptr(), chunk)))
     }
@@ -357,5 +357,5 @@ fn move_level(levels: &mut [i16], from: usize, to: usize) {
 }
 
 fn too_many_rows() -> Fault {
-    Fault::internal("filter", "a batch has more rows than were asked for".to_owned())
+    Fault::internal("filter", "a batch has more rows than were asked for")
 }

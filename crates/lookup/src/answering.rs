@@ -222,7 +222,7 @@ impl Lookup {
             self.list(&matching, (wanted, &listed), file, counts).await?;
         }
         let listed = locked(&listed).pop();
-        listed.ok_or_else(|| Fault::internal("query", "no list".to_owned()))
+        listed.ok_or_else(|| Fault::internal("query", "no list"))
     }
 
     fn none(&self) -> NearestMatches {

@@ -52,7 +52,7 @@ impl Budget {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).min(self.units);
         debug_assert!(units <= self.units, "who asks for more than there is would wait for ever");
         let permit = Arc::clone(&self.free).acquire_many_owned(units).await;
-        let internal = |error: tokio::sync::AcquireError| Fault::internal("query", error.to_string());
+        let internal = |error: tokio::sync::AcquireError| Fault::internal("query", error);
         Ok(Taken { permit: Some(permit.map_err(internal)?), next: None })
     }
 

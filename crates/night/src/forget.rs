@@ -19,7 +19,7 @@ use nearprint_parquet::{
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
-use nearprint_store::{MANIFEST, Night, Store, Writers, damaged, generation_name, to_json};
+use nearprint_store::{MANIFEST, Night, Store, Writers, damaged, generation_name, others_committed, to_json};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ pub async fn store_forget_ids(
         }
         tracing::warn!("somebody else committed meanwhile: looking again");
     }
-    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
+    Err(others_committed(MAX_ATTEMPTS))
 }
 
 /// Writes what is left of all nights, and commits it. Returns `None` if another commit was faster.
@@ -397,5 +397,5 @@ fn cluster_sizes(columns: Columns<'_>, clusters: &Clusters) -> Result<Int64Array
 }
 
 fn internal(error: arrow::error::ArrowError) -> Fault {
-    Fault::internal("forget", error.to_string())
+    Fault::internal("forget", error)
 }

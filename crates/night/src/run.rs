@@ -143,7 +143,7 @@ async fn published_already(storage: &Storage, plan: Plan, request: &RunRequest) 
 }
 
 fn internal(reason: &str) -> Fault {
-    Fault::internal("run", reason.to_owned())
+    Fault::internal("run", reason)
 }
 
 /// What comes next for a night, by what is published.
@@ -335,6 +335,6 @@ async fn write_pairs(
             (files, counts, spill.plus(more), found)
         }
     };
-    let nothing = || Fault::internal("forest", "nothing to decide by".to_owned());
+    let nothing = || Fault::internal("forest", "nothing to decide by");
     Ok((files, pairs, spill, found.ok_or_else(nothing)?))
 }

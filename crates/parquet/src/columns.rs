@@ -29,7 +29,6 @@ impl<'a> Columns<'a> {
     /// Returns a column of numbers.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn primitive<T: ArrowPrimitiveType>(&self, name: &str) -> Result<&'a PrimitiveArray<T>> {
         let array = self.get(name)?;
@@ -39,7 +38,6 @@ impl<'a> Columns<'a> {
     /// Returns a column of strings.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn strings(&self, name: &str) -> Result<&'a StringArray> {
         let array = self.get(name)?;
@@ -49,8 +47,6 @@ impl<'a> Columns<'a> {
     /// Returns document ids as text. Integers are written in decimal.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData),
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData), or
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if an id is longer
     /// than [`MAX_VALUE_BYTES`].
     pub fn ids(&self, name: &str) -> Result<StringArray> {
@@ -77,7 +73,6 @@ impl<'a> Columns<'a> {
     /// Returns a column of booleans.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn booleans(&self, name: &str) -> Result<&'a BooleanArray> {
         let array = self.get(name)?;
@@ -87,7 +82,6 @@ impl<'a> Columns<'a> {
     /// Returns a column of byte strings.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
     pub fn binaries(&self, name: &str) -> Result<&'a BinaryArray> {
         let array = self.get(name)?;

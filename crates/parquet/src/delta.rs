@@ -50,7 +50,8 @@ pub fn decode_deltas(page: &[u8], values: &mut [u64], kernel: DeltaKernel) -> Pa
     Ok(())
 }
 
-fn damaged(reason: &str) -> ParquetError {
+/// Makes the error of a page that does not hold what its chunk promises.
+pub fn damaged(reason: &str) -> ParquetError {
     ParquetError::General(reason.to_owned())
 }
 

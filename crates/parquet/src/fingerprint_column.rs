@@ -38,13 +38,13 @@ use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result, Words, key, words};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageReader};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::columns::{BATCH_ROWS, Columns};
-use crate::delta::decode_deltas;
+use crate::delta::{damaged, decode_deltas};
 use crate::error::of_parquet;
 use crate::kernel::DeltaKernel;
 use crate::parquet_file::{ParquetFile, Read, count};
@@ -70,7 +70,6 @@ pub enum FetchedColumn {
 ///
 /// # Errors
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the chunk is damaged or claims too much memory;
-/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if there is no such column;
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a fingerprint is NULL or has
 /// more bits; an error if the bytes cannot be read.
@@ -235,10 +234,6 @@ impl ChunkReader for ChunkBytes {
         }
         Ok(bytes.slice(..length))
     }
-}
-
-fn damaged(reason: &str) -> ParquetError {
-    ParquetError::General(reason.to_owned())
 }
 
 /// Refuses NULL, and fingerprints of more than `bits` bits. `first_row` is the number of the first row, counted from 1.

@@ -183,7 +183,7 @@ impl DatasetWriter {
             );
             self.open = Some(OpenFile { writer: writer.map_err(|e| write_error(&path, e))?, path, rows: 0 });
         }
-        self.open.as_mut().ok_or(Fault::internal("write", "no open file".to_owned()))
+        self.open.as_mut().ok_or(Fault::internal("write", "no open file"))
     }
 
     fn file_name(&self) -> String {
@@ -239,9 +239,9 @@ fn write_error(path: &Path, error: parquet::errors::ParquetError) -> Fault {
     match error {
         parquet::errors::ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
             Ok(source) => Fault::io(path)(*source),
-            Err(other) => Fault::internal("write", other.to_string()),
+            Err(other) => Fault::internal("write", other),
         },
-        other => Fault::internal("write", other.to_string()),
+        other => Fault::internal("write", other),
     }
 }
 

@@ -89,7 +89,7 @@ fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
 }
 
 fn internal(error: &dyn std::fmt::Display) -> Fault {
-    Fault::internal("engine", error.to_string())
+    Fault::internal("engine", error)
 }
 
 fn iterate(
@@ -131,7 +131,7 @@ fn failed(py: Python<'_>, raised: &PyErr) -> Fault {
     let attribute = |name: &str| value.getattr(name).ok();
     let text = |name: &str| attribute(name).and_then(|value| value.extract::<String>().ok());
     let Some(kind) = text("kind").as_deref().and_then(ErrorKind::named) else {
-        return Fault::internal("engine", raised.to_string());
+        return Fault::internal("engine", raised);
     };
     let mut place = Place::default();
     (place.file, place.column) = (text("file"), text("column"));

@@ -566,6 +566,6 @@ fn from_json<T: serde::de::DeserializeOwned>(url: &str, content: &[u8]) -> Resul
 /// # Errors
 /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the value cannot be written as JSON.
 pub fn to_json<T: Serialize>(value: &T) -> Result<Bytes> {
-    let text = serde_json::to_string(value).map_err(|e| Fault::internal("commit", e.to_string()))?;
+    let text = serde_json::to_string(value).map_err(|e| Fault::internal("commit", e))?;
     Ok(Bytes::from(text + "\n"))
 }

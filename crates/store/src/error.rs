@@ -26,6 +26,11 @@ pub struct NoSuchNight {
     pub store: Option<String>,
 }
 
+/// Makes the fault of a change to the store that others were faster than again and again.
+pub fn others_committed(attempts: usize) -> Fault {
+    Fault::try_again(format!("others committed {attempts} times meanwhile"))
+}
+
 /// Makes the fault of a file that does not agree with the store's commit.
 pub fn damaged(file: impl Into<String>, reason: impl ToString) -> Fault {
     let remedy = "the store is damaged; restore the file, or publish the night anew with `nearprint run --replace`";

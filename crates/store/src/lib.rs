@@ -81,7 +81,9 @@ pub mod fuzzing {
 
 pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
 pub use delta_kernel::delta_kernel;
-pub use error::{Damage, IsOutput, NoSuchNight, damaged, damaged_commit, file_and_reason, is_about_content};
+pub use error::{
+    Damage, IsOutput, NoSuchNight, damaged, damaged_commit, file_and_reason, is_about_content, others_committed,
+};
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
 pub use identity::{identity_in, missing_store};
 pub use index::OpenIndex;

@@ -152,5 +152,5 @@ fn write_shadows<'a>(shadows: impl Iterator<Item = &'a Shadow>, mut writer: Data
 }
 
 fn internal(error: arrow::error::ArrowError) -> Fault {
-    Fault::internal("store", error.to_string())
+    Fault::internal("store", error)
 }

@@ -469,7 +469,7 @@ async fn answer_lines(lookup: &Lookup, lines: Vec<(u64, Vec<u8>)>, summary: &mut
 /// Writes the answer to a line. Returns whether anybody still reads.
 fn written(answered: &LineAnswer) -> Result<bool, Fault> {
     let line = serde_json::to_value(answered);
-    let line = line.map_err(|e| Fault::internal("query", e.to_string()))?;
+    let line = line.map_err(|e| Fault::internal("query", e))?;
     write_line(&json_line(&line)).map_err(|error| Fault::new(ErrorKind::LocalIo, format!("standard output: {error}")))
 }
 

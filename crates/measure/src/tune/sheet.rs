@@ -74,7 +74,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(BYTE_ORDER_MARK.as_bytes().to_vec());
-    let internal = |e: csv::Error| Fault::internal("sheet", e.to_string());
+    let internal = |e: csv::Error| Fault::internal("sheet", e);
     writer.write_record(HEADER).map_err(internal)?;
     for pair in pairs {
         let sketch_distance = pair.sketch_distance.map_or(String::new(), |d| d.to_string());
@@ -83,7 +83,7 @@ pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
         let last = [String::new(), about.strata_cell(), about.profile.clone()];
         writer.write_record(numbers.iter().chain(&cells).chain(&last)).map_err(internal)?;
     }
-    writer.into_inner().map_err(|e| Fault::internal("sheet", e.to_string()))
+    writer.into_inner().map_err(|e| Fault::internal("sheet", e))
 }
 
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];

@@ -575,7 +575,7 @@ pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &s
         let row_group = |(url, bad): (&&str, &BadRow)| {
             done.documents.row_group_of(url, bad.row).and_then(|n| i32::try_from(n).ok())
         };
-        let unnumbered = |_| Fault::internal("quarantine", "a file of 2^63 rows".to_owned());
+        let unnumbered = |_| Fault::internal("quarantine", "a file of 2^63 rows");
         let numbers: Vec<i64> =
             rows.iter().map(|bad| i64::try_from(bad.row)).collect::<std::result::Result<_, _>>().map_err(unnumbered)?;
         let arrays: Vec<ArrayRef> = vec![
@@ -591,5 +591,5 @@ pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &s
 }
 
 fn internal(error: arrow::error::ArrowError) -> Fault {
-    Fault::internal("write", error.to_string())
+    Fault::internal("write", error)
 }

@@ -98,5 +98,5 @@ fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Res
 }
 
 fn internal(error: arrow::error::ArrowError) -> Fault {
-    Fault::internal("store", error.to_string())
+    Fault::internal("store", error)
 }

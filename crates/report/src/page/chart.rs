@@ -39,7 +39,7 @@ impl Bars {
     /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if it cannot be drawn.
     pub fn svg(&self) -> Result<String> {
         let mut out = String::new();
-        let failed = |e: Box<dyn Error>| Fault::internal("chart", e.to_string());
+        let failed = |e: Box<dyn Error>| Fault::internal("chart", e);
         self.draw(&mut out).map_err(failed)?;
         Ok(out)
     }

@@ -159,7 +159,7 @@ impl Bucket {
         }
         let url = format!("s3://{}", self.name);
         let store = Arc::new(builder.build().map_err(request("use", &url))?);
-        let none = || Fault::internal("s3", "no client was made".to_owned());
+        let none = || Fault::internal("s3", "no client was made");
         let client = client.get().cloned().ok_or_else(none)?;
         Ok(Opened { store, client, region })
     }

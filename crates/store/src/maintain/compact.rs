@@ -15,6 +15,7 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
+use crate::error::others_committed;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::names::segment_name;
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
@@ -74,7 +75,6 @@ const MAX_PARTS: u64 = 1 << 16;
 /// its runs by their content. Temporary folders are created in `spill`.
 ///
 /// # Errors
-/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
 /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server
 /// ignores put-if-absent, or if the segment's files do not have the rows of its runs;
@@ -190,7 +190,7 @@ async fn commit_segment(store: &Store, segment: &SegmentRecord) -> Result<(u64, 
             return Ok((commit, false));
         }
     }
-    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
+    Err(others_committed(MAX_ATTEMPTS))
 }
 
 /// Returns whether one segment of this store has all runs of `segment` that the store still has.
@@ -278,7 +278,7 @@ impl Merging {
         }
         let mut done = Vec::new();
         while let Some(part) = parts.join_next().await {
-            let part = part.map_err(|e| Fault::internal("compact", e.to_string())).flatten();
+            let part = part.map_err(|e| Fault::internal("compact", e)).flatten();
             match part {
                 Ok(part) => done.push(part),
                 Err(error) => {
@@ -364,5 +364,5 @@ fn batch(rows: &[MergedRow]) -> Result<RecordBatch> {
         Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.run))),
         Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.row))),
     ];
-    RecordBatch::try_new(Arc::clone(&SEGMENT), arrays).map_err(|e| Fault::internal("compact", e.to_string()))
+    RecordBatch::try_new(Arc::clone(&SEGMENT), arrays).map_err(|e| Fault::internal("compact", e))
 }

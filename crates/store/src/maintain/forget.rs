@@ -401,6 +401,6 @@ fn without_metadata(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().clone()))
 }
 
-fn internal(reason: impl ToString) -> Fault {
-    Fault::internal("forget", reason.to_string())
+fn internal(reason: impl std::fmt::Display) -> Fault {
+    Fault::internal("forget", reason)
 }

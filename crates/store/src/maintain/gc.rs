@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commit::{Commit, Removal, Stored, pruned};
+use crate::error::others_committed;
 use crate::identity::{identity_in, missing_store};
 use crate::index::is_table_name;
 use crate::names::{
@@ -172,7 +173,7 @@ pub async fn gc(storage: &Storage, request: &GcRequest) -> Result<GcSummary> {
         let summary = summary(&store, &found, commit, n_left, false).with_waiting(&waiting, request.grace);
         return Ok(GcSummary { uploads, n_pruned_commits: old.len() as u64, foreign_outputs, ..summary });
     }
-    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
+    Err(others_committed(MAX_ATTEMPTS))
 }
 
 /// The outcome of an attempt to commit the names that are about to be deleted.
@@ -303,7 +304,7 @@ async fn end_removal(folder: &Folder, sequence: u64) -> Result<u64> {
             return Ok(commit);
         }
     }
-    Err(Fault::try_again(format!("others committed {END_ATTEMPTS} times meanwhile")))
+    Err(others_committed(END_ATTEMPTS))
 }
 
 /// Returns the names in the newest commit, and those in all commits that were the newest at some time after

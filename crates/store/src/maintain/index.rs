@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::compact::{has_files, sound_file};
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
+use crate::error::others_committed;
 use crate::index::{INDEX_BITS, RUN_ROWS, table_name};
 use crate::names::index_name;
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
@@ -70,7 +71,6 @@ const ROW_BYTES: usize = 16;
 /// bytes a fingerprint for each thread, and about as much again for the files that wait for their upload.
 ///
 /// # Errors
-/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) or
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
 /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server
 /// ignores put-if-absent; [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and
@@ -165,7 +165,7 @@ async fn commit_index(store: &Store, index: &SegmentRecord) -> Result<u64> {
             return Ok(commit);
         }
     }
-    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
+    Err(others_committed(MAX_ATTEMPTS))
 }
 
 /// Refuses an index whose runs were replaced or forgotten while it was made: what was forgotten must not come back.
@@ -363,5 +363,5 @@ fn batch(rows: &[(u64, u64)]) -> Result<RecordBatch> {
 }
 
 fn internal(error: &dyn std::fmt::Display) -> Fault {
-    Fault::internal("index", error.to_string())
+    Fault::internal("index", error)
 }

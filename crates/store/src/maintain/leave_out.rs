@@ -4,7 +4,7 @@
 use nearprint_fault::{Fault, Result};
 
 use crate::commit::{Commit, Night};
-use crate::error::NoSuchNight;
+use crate::error::{NoSuchNight, others_committed};
 use crate::store::{MAX_ATTEMPTS, Store};
 
 /// Commits that a night no longer exists, and returns the night. Later nights become stale.
@@ -65,5 +65,5 @@ async fn recommit<T>(store: &Store, change: impl Fn(&Commit) -> Result<Option<(C
         }
         store = Store::open(&store.folder).await?;
     }
-    Err(Fault::try_again(format!("others committed {MAX_ATTEMPTS} times meanwhile")))
+    Err(others_committed(MAX_ATTEMPTS))
 }

@@ -88,7 +88,7 @@ impl PairNames<'_> {
             Arc::new(StringArray::from_iter_values(scopes)),
             Arc::new(references.collect::<StringArray>()),
         ];
-        RecordBatch::try_new(Arc::clone(&PAIRS), arrays).map_err(|e| Fault::internal("pairs", e.to_string()))
+        RecordBatch::try_new(Arc::clone(&PAIRS), arrays).map_err(|e| Fault::internal("pairs", e))
     }
 }
 
