@@ -6,15 +6,33 @@ use nearprint_warc::Packing;
 
 use super::file_name::ending;
 use super::filter::{FileFilter, FilterTarget, RowCounts};
-use super::reader::Format;
+use super::reader::{Format, Rows};
 use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_filter};
 
 /// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[
-    Format { name: "Parquet", endings: &["parquet"], open: parquet::open, filter: parquet_filter::filter },
-    Format { name: "JSONL", endings: &["jsonl", "ndjson", "json"], open: jsonl::open, filter: jsonl_filter::filter },
-    Format { name: "WARC", endings: &["warc", "wet"], open: warc::open, filter: warc_filter::filter },
-    Format { name: "HTML", endings: &["html", "htm"], open: html::open, filter: html_filter::filter },
+    Format {
+        name: "Parquet",
+        endings: &["parquet"],
+        open: parquet::open,
+        filter: parquet_filter::filter,
+        rows: Rows::Counted,
+    },
+    Format {
+        name: "JSONL",
+        endings: &["jsonl", "ndjson", "json"],
+        open: jsonl::open,
+        filter: jsonl_filter::filter,
+        rows: Rows::Counted,
+    },
+    Format {
+        name: "WARC",
+        endings: &["warc", "wet"],
+        open: warc::open,
+        filter: warc_filter::filter,
+        rows: Rows::AtBytes,
+    },
+    Format { name: "HTML", endings: &["html", "htm"], open: html::open, filter: html_filter::filter, rows: Rows::One },
 ];
 
 impl Format {
@@ -34,14 +52,14 @@ pub fn is_document_name(url: &str) -> bool {
 /// Returns whether a file of this name is a document as a whole.
 #[must_use]
 pub fn holds_one_document(url: &str) -> bool {
-    Format::of(url).is_some_and(|format| format.name == "HTML")
+    Format::of(url).is_some_and(|format| format.rows == Rows::One)
 }
 
 /// Returns the place of a row in a file for messages. The rows of WARC files are numbered by their place in the bytes.
 #[must_use]
 pub fn row_place(url: &str, row: u64) -> String {
     match Format::of(url) {
-        Some(Format { name: "WARC", .. }) => format!("{url} byte {}", row.saturating_sub(1)),
+        Some(Format { rows: Rows::AtBytes, .. }) => format!("{url} byte {}", row.saturating_sub(1)),
         _ => format!("{url} row {row}"),
     }
 }

@@ -25,6 +25,19 @@ pub struct Format {
     pub open: fn(InputFile, DocumentColumns, ReadContext) -> Opened,
     /// Copies the rows of a file that a filter lets through.
     pub filter: fn(InputFile, FileFilter, FilterTarget) -> Filtered,
+    /// The rows of a file.
+    pub rows: Rows,
+}
+
+/// The rows of a file of some format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Rows are counted.
+    Counted,
+    /// Rows are numbered by the byte at which they begin.
+    AtBytes,
+    /// A file is one document.
+    One,
 }
 
 /// The fault of a row, in words.

@@ -1,3 +1,6 @@
+//! Characters by script: which are cut into pairs, and which make up words. docs/fingerprint-format.md has the frozen
+//! ranges. A change of them changes the fingerprints of texts in these scripts in every store.
+
 /// Returns whether `c` is a Han character: the unified ideographs and their extensions, the compatibility ideographs,
 /// `々` and `〇`.
 pub(crate) fn is_han(c: char) -> bool {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use futures::future::try_join_all;
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{LookupPlan, Permutation};
+use nearprint_join::{Kernel, LookupPlan, Permutation};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, INDEX};
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, DeltaKernel, FileRecord, ParquetFile, fingerprint_column};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, ParquetFile, fingerprint_column};
 use nearprint_storage::{Folder, Progress, Sha256Hex, TempFolder, in_memory};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use super::compact::{has_files, sound_file};
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
+use crate::delta_kernel::delta_kernel;
 use crate::error::others_committed;
 use crate::index::{INDEX_BITS, RUN_ROWS, table_name};
 use crate::names::index_name;
@@ -280,7 +281,7 @@ impl Indexing {
             for group in 0..parquet.n_row_groups() {
                 let column = fingerprint_column::fetch(parquet, group, u64::BITS).await?;
                 values.resize(column.n_rows(), 0);
-                column.decode(&parquet.file.url, &mut values, DeltaKernel::best())?;
+                column.decode(&parquet.file.url, &mut values, delta_kernel(Kernel::best()))?;
                 for (place, &value) in (place..).zip(&values) {
                     buckets.add(order.permute(value), place)?;
                 }
