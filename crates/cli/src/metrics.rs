@@ -103,6 +103,9 @@ impl Page<'_> {
         self.one("night_date_timestamp_seconds", "Date of the night of that run", midnight);
         let decisions = [("keep", &summary["n_keep"]), ("drop", &summary["n_drop"]), ("skip", &summary["n_skip"])];
         self.each("night_decisions", "Documents of that night by decision", "decision", &decisions.map(number));
+        let recrawls = [("new", &summary["n_new"]), ("same", &summary["n_same"]), ("changed", &summary["n_changed"])];
+        let help = "Documents of that night by how they compare with the nights before";
+        self.each("night_recrawls", help, "recrawl", &recrawls.map(number));
         let counts = [
             ("night_documents", "Documents of that night", "n_documents"),
             ("night_existing_fingerprints", "Fingerprints of earlier nights that it was joined with", "n_existing"),

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Result, one_line};
 use nearprint_parquet::{DELTA_LOG, DT, ParquetFile, PublishedDataset};
-use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_storage::{Folder, Sha256Hex, date_of_day, day_of_date};
 use parquet::file::statistics::Statistics;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -478,9 +478,8 @@ fn own_field(sha256: &str) -> String {
 /// Returns the time of a version, in milliseconds since 1970 in UTC. A later version never has an earlier time as long as
 /// the newest night stays.
 fn time_of(newest_night: &str, version: u64) -> Option<i64> {
-    let date: chrono::NaiveDate = newest_night.parse().ok()?;
-    let days = date.signed_duration_since(chrono::NaiveDate::default()).num_days();
-    Some((days + 1) * DAY_MS + i64::try_from(version).ok()?)
+    let day = i64::from(day_of_date(newest_night)?);
+    Some((day + 1) * DAY_MS + i64::try_from(version).ok()?)
 }
 
 fn partition(dt: &str) -> BTreeMap<String, Option<String>> {
@@ -531,12 +530,13 @@ fn type_name(data_type: &DataType) -> &'static str {
         DataType::Float32 => "float",
         DataType::Float64 => "double",
         DataType::Utf8 => "string",
+        DataType::Date32 => "date",
         _ => "binary",
     }
 }
 
 /// Returns the statistics of a file: its rows, and of each column the NULLs, as far as the footer has them for all row
-/// groups. Columns of integers also have the smallest and the largest value. Strings have none: versions of a table are
+/// groups. Columns of integers and dates also have the smallest and the largest value. Strings have none: versions of a table are
 /// never deleted, and so they must not name documents, which a store may have to forget.
 fn statistics(parquet: &ParquetFile, schema: &SchemaRef) -> String {
     let (mut least, mut most, mut nulls) = (Map::new(), Map::new(), Map::new());
@@ -553,8 +553,8 @@ fn statistics(parquet: &ParquetFile, schema: &SchemaRef) -> String {
         let bounds = with_values.map(|(chunk, _)| bounds(chunk)).collect::<Option<Vec<(i64, i64)>>>();
         let wider = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
         if let Some((min, max)) = bounds.and_then(|all| all.into_iter().reduce(wider)) {
-            least.insert(field.name().clone(), min.into());
-            most.insert(field.name().clone(), max.into());
+            least.insert(field.name().clone(), bound(field.data_type(), min));
+            most.insert(field.name().clone(), bound(field.data_type(), max));
         }
     }
     let all = serde_json::json!({
@@ -563,7 +563,13 @@ fn statistics(parquet: &ParquetFile, schema: &SchemaRef) -> String {
     all.to_string()
 }
 
-/// Returns the bounds of a column of integers in a row group, or `None` if the footer does not have them.
+/// Returns a bound of a column as the log has it: a date as text.
+fn bound(data_type: &DataType, bound: i64) -> Value {
+    let date = i32::try_from(bound).ok().filter(|_| *data_type == DataType::Date32).and_then(date_of_day);
+    date.map_or_else(|| bound.into(), Value::from)
+}
+
+/// Returns the bounds of a column of integers or dates in a row group, or `None` if the footer does not have them.
 fn bounds(chunk: &Statistics) -> Option<(i64, i64)> {
     match chunk {
         Statistics::Int32(known) => Some(((*known.min_opt()?).into(), (*known.max_opt()?).into())),

@@ -371,7 +371,7 @@ fn left(
                 let named = columns.strings(name)?.iter();
                 Arc::new(named.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>())
             }
-            _ => Arc::clone(columns.get(name)?),
+            _ => columns.get_or_null(field)?,
         });
     }
     let all = RecordBatch::try_new(Arc::clone(dataset.schema), arrays).map_err(internal)?;

@@ -275,14 +275,14 @@ async fn stage(
     let (batch, rows) = near.into_batch();
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
-    files.extend(decisions.write(&batch, folder)?);
+    files.extend(decisions.write(&batch, &recrawls, folder)?);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
     let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
-    let n_same_id = recrawls.n_same_id();
+    let (n_same_id, by_recrawl) = (recrawls.n_same_id(), Some(recrawls.counts(batch.n_rows)));
     let counted = counted_sources(&batch, &decisions);
     let measured = MeasuredNight::of(&batch, &decisions, &counted, &request.breakers, loss);
     let (decided, sources) = (decisions.counts(), lost_most(&counted));
-    let counts = RunCounts { documents, n_existing, n_same_id, pairs, decisions: decided, sources };
+    let counts = RunCounts { documents, n_existing, n_same_id, by_recrawl, pairs, decisions: decided, sources };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_slices, measured })
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
 use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats};
+use nearprint_store::RecrawlCounts;
 
 /// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -105,6 +106,9 @@ pub struct RunCounts {
     pub n_existing: u64,
     /// The number of documents whose ids an earlier night has.
     pub n_same_id: u64,
+    /// The numbers of documents by what they are to the nights before. `None` means that release 0.2.0 published the night.
+    #[serde(flatten)]
+    pub by_recrawl: Option<RecrawlCounts>,
     /// The counts of pairs.
     #[serde(flatten)]
     pub pairs: PairCounts,

@@ -1,10 +1,11 @@
 //! Typed columns of a batch. Errors name the file and the column.
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
+    StringArray, new_null_array,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Field};
 use nearprint_fault::{Fault, Result};
 use nearprint_storage::bad_file;
 
@@ -114,6 +115,18 @@ impl<'a> Columns<'a> {
                 "restore the file",
             )
         })
+    }
+
+    /// Returns a column of a dataset. If the batch lacks it and it is nullable, each value is NULL: earlier releases wrote
+    /// files without it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData).
+    pub fn get_or_null(&self, field: &Field) -> Result<ArrayRef> {
+        if field.is_nullable() && self.batch.column_by_name(field.name()).is_none() {
+            return Ok(new_null_array(field.data_type(), self.batch.num_rows()));
+        }
+        self.get(field.name()).cloned()
     }
 
     fn wrong_type(&self, name: &str, array: &ArrayRef) -> Fault {

@@ -30,6 +30,12 @@ pub const LOST_SHARE: &str = "lost_share";
 pub const TEXT_HASH: &str = "text_hash";
 /// The column of the ids of canonical documents.
 pub const CANONICAL_ID: &str = "canonical_id";
+/// The column that says how the text of a document compares with what the newest earlier night had under its id.
+pub const RECRAWL: &str = "recrawl";
+/// The column of the dates of the first nights that had the ids of documents.
+pub const FIRST_SEEN: &str = "first_seen";
+/// The column of the dates of the nights since which documents have had their texts.
+pub const LAST_CHANGED: &str = "last_changed";
 /// The column of the reference stores of existing documents, as jobs name them. NULL is the night's own store.
 pub const REFERENCE: &str = "reference";
 
@@ -63,6 +69,14 @@ fn text_hash() -> Field {
     nullable(TEXT_HASH, DataType::FixedSizeBinary(TEXT_HASH_BYTES))
 }
 
+fn first_seen() -> Field {
+    nullable(FIRST_SEEN, DataType::Date32)
+}
+
+fn last_changed() -> Field {
+    nullable(LAST_CHANGED, DataType::Date32)
+}
+
 /// The columns of a fingerprints dataset, which is sorted by (`fingerprint`, `doc_id`).
 pub static FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required(DOC_ID, DataType::Utf8), required(FINGERPRINT, DataType::UInt64), sketch(), text_hash()])
@@ -75,7 +89,8 @@ pub static WIDE_FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required(DOC_ID, DataType::Utf8), fingerprint, sketch(), text_hash()])
 });
 
-/// The columns of a run's documents with a fingerprint, sorted by (`fingerprint`, `doc_id`).
+/// The columns of a run's documents with a fingerprint, sorted by (`fingerprint`, `doc_id`). A date that is missing in the
+/// run's files is that of its night: the files of release 0.2.0 have no dates.
 pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(FINGERPRINT, DataType::UInt64),
@@ -84,17 +99,21 @@ pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
         text_hash(),
         nullable(CANONICAL_ID, DataType::Utf8),
         nullable(N_FEATURES, DataType::UInt32),
+        first_seen(),
+        last_changed(),
     ])
 });
 
 /// The columns of a run's documents below the feature floor, sorted by (`text_hash`, `doc_id`).
 pub static SHORT: LazyLock<SchemaRef> = LazyLock::new(|| {
-    schema(vec![text_hash(), required(DOC_ID, DataType::Utf8), nullable(CANONICAL_ID, DataType::Utf8)])
+    let canonical = nullable(CANONICAL_ID, DataType::Utf8);
+    schema(vec![text_hash(), required(DOC_ID, DataType::Utf8), canonical, first_seen(), last_changed()])
 });
 
 /// The columns of a run's documents without text, sorted by `doc_id`. Such documents shadow earlier versions of
 /// themselves and take part in nothing else.
-pub static EMPTY: LazyLock<SchemaRef> = LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8)]));
+pub static EMPTY: LazyLock<SchemaRef> =
+    LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8), first_seen(), last_changed()]));
 
 /// The columns of a run's ids, sorted by (`id_hash`, `row`).
 pub static IDS: LazyLock<SchemaRef> =
@@ -138,7 +157,7 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// The columns of decisions, sorted by `doc_id`.
+/// The columns of decisions, sorted by `doc_id`. The last three are missing in the files of release 0.2.0.
 pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(DOC_ID, DataType::Utf8),
@@ -150,6 +169,9 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable("cluster_size", DataType::Int64),
         nullable(LOST_SHARE, DataType::Float64),
         nullable(REFERENCE, DataType::Utf8),
+        nullable(RECRAWL, DataType::Utf8),
+        first_seen(),
+        last_changed(),
     ])
 });
 

@@ -10,6 +10,6 @@ pub use diff::{
 };
 pub use night::{
     Distributions, Example, NightReport, QuarantinedRow, ReportRequest, STALE, named_source, night_markdown,
-    night_page, report,
+    night_page, recrawled, report,
 };
 pub use numbers::{and_more, counted, grouped, in_bytes, percent};

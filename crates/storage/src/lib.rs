@@ -49,7 +49,7 @@ mod table_format;
 mod tables;
 mod temp_folder;
 
-pub use date::{is_date, utc};
+pub use date::{date_of_day, day_of_date, is_date, utc};
 pub use digest::{HashingWriter, Sha256Hex};
 pub use error::{FailedRequest, Unreadable, bad_file, bad_format, damaged_file, utf8};
 pub use folder::Folder;

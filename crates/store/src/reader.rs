@@ -3,21 +3,23 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::Array;
-use arrow::datatypes::{UInt32Type, UInt64Type};
+use arrow::datatypes::{Date32Type, UInt32Type, UInt64Type};
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::Origin;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, TEXT_HASH};
+use nearprint_join::{Origin, RowSet};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FIRST_SEEN, LAST_CHANGED, TEXT_HASH};
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
+use nearprint_storage::day_of_date;
 
 use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
 use crate::error::damaged;
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
-use crate::shadows::{Recrawls, Shadow, Shadowed};
+use crate::shadows::{Recrawled, Recrawls, Shadow, Shadowed};
 use crate::store::Store;
 
 /// The names of runs. Each is held in memory once.
@@ -35,12 +37,22 @@ impl Names {
     }
 }
 
-/// A document that both the query batch and another night have.
+/// A document that both the query batch and another night have. The dates are those of the other night's state.
 struct SameId {
     row: u32,
     own_run_row: u32,
     run_row: u32,
     kept: bool,
+    first_seen: i32,
+    last_changed: i32,
+}
+
+/// The newest earlier state of a document of the query batch.
+struct NewestState {
+    /// The position of its night.
+    night: u32,
+    /// The state, but `first_seen` is the earliest of all earlier states.
+    state: SameId,
 }
 
 /// The number of nights whose files are read at the same time: a distant bucket takes long to begin an answer.
@@ -204,33 +216,98 @@ impl Store {
     }
 
     /// Finds the documents of a night with date `dt` that nights of other dates have too, and which of the two versions
-    /// is shadowed. Ids are compared by a sorted column of their hashes, and fetched only if hashes are equal.
+    /// is shadowed. Ids are compared by a sorted column of their hashes, and fetched only if hashes are equal. Of the texts,
+    /// those of the newest earlier states alone are compared.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn recrawls<'a>(&'a self, dt: &str, own: &'a OwnIds<'a>) -> Result<Recrawls> {
-        let mut recrawls = Recrawls::default();
+    pub async fn recrawls<'a>(&'a self, dt: &str, own: &'a OwnDocuments<'a>) -> Result<Recrawls> {
+        let (mut shadows, mut newest) = (Vec::new(), BTreeMap::<u32, NewestState>::new());
         let this: Arc<str> = "".into();
-        let others = self.nights().iter().filter(|n| n.dt != dt);
-        let of_night = |night: &'a Night| async move { Ok::<_, Fault>((night, self.same_ids(night, own).await?)) };
-        let mut of_nights = at_once(others.map(|night| of_night(night).boxed()).collect());
-        while let Some((night, found)) = of_nights.try_next().await? {
-            let digest: Arc<str> = night.run.digest.as_str().into();
+        let others = (0..).zip(self.nights()).filter(|(_, night)| night.dt != dt);
+        let of_night = |number: u32, night: &'a Night| async move {
+            Ok::<_, Fault>((number, night, self.same_ids(night, own).await?))
+        };
+        let mut of_nights = at_once(others.map(|(number, night)| of_night(number, night).boxed()).collect());
+        // The nights come by date, so the state that comes last is the newest.
+        while let Some((night, of, found)) = of_nights.try_next().await? {
+            let digest: Arc<str> = of.run.digest.as_str().into();
             for same in found {
                 let (this, digest) = (Arc::clone(&this), Arc::clone(&digest));
-                if night.dt.as_str() < dt {
-                    recrawls.earlier.insert(same.row, same.kept);
-                    recrawls.shadows.push(Shadow { run: digest, by: this, row: same.run_row });
+                if of.dt.as_str() < dt {
+                    shadows.push(Shadow { run: digest, by: this, row: same.run_row });
+                    let before = newest.get(&same.row).map_or(same.first_seen, |before| before.state.first_seen);
+                    let state = SameId { first_seen: before.min(same.first_seen), ..same };
+                    newest.insert(state.row, NewestState { night, state });
                 } else {
-                    recrawls.shadows.push(Shadow { run: this, by: digest, row: same.own_run_row });
+                    shadows.push(Shadow { run: this, by: digest, row: same.own_run_row });
                 }
             }
         }
-        recrawls.shadows.sort_unstable();
-        Ok(recrawls)
+        let same_texts = self.same_texts(&newest, own).await?;
+        let night = day_of_date(dt).ok_or_else(|| Fault::internal("recrawls", format!("'{dt}' is no date")))?;
+        let earlier = newest.into_values().map(|NewestState { state, .. }| Recrawled {
+            row: state.row,
+            first_seen: state.first_seen,
+            last_changed: state.last_changed,
+            kept: state.kept,
+            is_same: same_texts.contains(state.row),
+        });
+        Ok(Recrawls::new(night, earlier.collect(), shadows))
     }
 
-    async fn same_ids(&self, night: &Night, own: &OwnIds<'_>) -> Result<Vec<SameId>> {
+    /// Returns the rows of the query batch that have the text of their newest earlier state, or like it none.
+    async fn same_texts<'a>(
+        &'a self,
+        newest: &BTreeMap<u32, NewestState>,
+        own: &'a OwnDocuments<'a>,
+    ) -> Result<RowSet> {
+        let mut of_nights: BTreeMap<u32, Vec<(u32, u32)>> = BTreeMap::new();
+        for NewestState { night, state } in newest.values() {
+            of_nights.entry(*night).or_default().push((state.run_row, state.row));
+        }
+        let of_night = |(night, states)| self.same_texts_of(&self.nights()[night as usize], states, own).boxed();
+        let mut found = at_once(of_nights.into_iter().map(of_night).collect());
+        let mut same = RowSet::default();
+        while let Some(rows) = found.try_next().await? {
+            rows.into_iter().for_each(|row| same.insert(row));
+        }
+        Ok(same)
+    }
+
+    /// Works like [`same_texts`](Self::same_texts) for states of one night: pairs of a row of its run and one of the query
+    /// batch.
+    async fn same_texts_of(
+        &self,
+        night: &Night,
+        mut states: Vec<(u32, u32)>,
+        own: &OwnDocuments<'_>,
+    ) -> Result<Vec<u32>> {
+        states.sort_unstable();
+        let mut same = Vec::new();
+        for (name, rows) in self.datasets(night)? {
+            let of_file = between(&states, &rows, |state| state.0);
+            if name == "empty" {
+                same.extend(of_file.iter().map(|(_, row)| *row).filter(|&row| (own.text_hash_of)(row).is_none()));
+            } else if !of_file.is_empty() {
+                let parquet = self.open_file(night, name).await?;
+                let wanted: Vec<u32> = of_file.iter().map(|state| state.0 - rows.start).collect();
+                let selected = Some(selection(&wanted, parquet.n_rows()));
+                let mut of_rows = of_file.iter();
+                let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&[TEXT_HASH]) })?;
+                while let Some(found) = batches.try_next().await? {
+                    let hashes = Columns { batch: &found, file: &parquet.file.url }.bytes::<16>(TEXT_HASH)?;
+                    let of_rows = (0..found.num_rows()).zip(&mut of_rows).map(|(i, (_, row))| (i, *row));
+                    same.extend(
+                        of_rows.filter(|&(i, row)| fixed(hashes, i) == (own.text_hash_of)(row)).map(|(_, row)| row),
+                    );
+                }
+            }
+        }
+        Ok(same)
+    }
+
+    async fn same_ids(&self, night: &Night, own: &OwnDocuments<'_>) -> Result<Vec<SameId>> {
         let parquet = self.open_file(night, "ids").await?;
         let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
         // Each candidate is (row of that run, row of this run, row of the query batch).
@@ -262,29 +339,48 @@ impl Store {
         Ok((u32::try_from(n_fingerprints).map_err(too_many)?, empty))
     }
 
-    /// Returns those candidates, ascending, whose ids are equal, and not only the hashes of the ids.
-    async fn confirm(&self, night: &Night, candidates: &[(u32, u32, u32)], own: &OwnIds<'_>) -> Result<Vec<SameId>> {
+    /// Returns the files of a run that have documents, each with its rows of the run.
+    pub(crate) fn datasets(&self, night: &Night) -> Result<[(&'static str, Range<u32>); 3]> {
         let (short, empty) = self.first_rows(night)?;
+        Ok([("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)])
+    }
+
+    /// Returns those candidates, ascending, whose ids are equal, and not only the hashes of the ids.
+    async fn confirm(
+        &self,
+        night: &Night,
+        candidates: &[(u32, u32, u32)],
+        own: &OwnDocuments<'_>,
+    ) -> Result<Vec<SameId>> {
+        let day = day_of_date(&night.dt).ok_or_else(|| {
+            let reason = format!("its night '{}' has no date", night.dt);
+            damaged(self.run_folder(&night.run.digest).url(), reason)
+        })?;
         let mut same = Vec::new();
-        for (name, rows) in [("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)] {
-            let from = candidates.partition_point(|c| c.0 < rows.start);
-            let of_file = &candidates[from..candidates.partition_point(|c| c.0 < rows.end)];
+        for (name, rows) in self.datasets(night)? {
+            let of_file = between(candidates, &rows, |candidate| candidate.0);
             if !of_file.is_empty() {
                 let parquet = self.open_file(night, name).await?;
-                confirm_in(&parquet, rows.start, of_file, own, &mut same).await?;
+                confirm_in(&parquet, (rows.start, day), of_file, own, &mut same).await?;
             }
         }
         Ok(same)
     }
 }
 
-/// Works like [`Store::confirm`] for one file, whose first row is the row `first_row` of the run. The page index is
-/// used to fetch the ids.
+/// Returns those of some ascending items whose rows lie in a range.
+fn between<'a, T>(items: &'a [T], rows: &Range<u32>, row_of: impl Fn(&T) -> u32) -> &'a [T] {
+    let from = items.partition_point(|item| row_of(item) < rows.start);
+    &items[from..items.partition_point(|item| row_of(item) < rows.end)]
+}
+
+/// Works like [`Store::confirm`] for one file, whose first row is the row `first_row` of the run of the night `day`. The
+/// page index is used to fetch the ids.
 async fn confirm_in(
     parquet: &ParquetFile,
-    first_row: u32,
+    (first_row, day): (u32, i32),
     candidates: &[(u32, u32, u32)],
-    own: &OwnIds<'_>,
+    own: &OwnDocuments<'_>,
     same: &mut Vec<SameId>,
 ) -> Result<()> {
     let mut wanted: Vec<u32> = candidates.iter().map(|c| c.0 - first_row).collect();
@@ -292,16 +388,27 @@ async fn confirm_in(
     let selected = Some(selection(&wanted, parquet.n_rows()));
     drop(wanted);
     let mut of_rows = candidates.chunk_by(|a, b| a.0 == b.0);
-    let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&[DOC_ID, CANONICAL_ID]) })?;
+    let wanted = [DOC_ID, CANONICAL_ID, FIRST_SEEN, LAST_CHANGED];
+    let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&wanted) })?;
     while let Some(found) = batches.try_next().await? {
         let columns = Columns { batch: &found, file: &parquet.file.url };
         let ids = columns.strings(DOC_ID)?;
         // Documents without text are never canonical.
         let canonical = found.column_by_name(CANONICAL_ID);
+        let (first_seen, last_changed) = (dates(columns, FIRST_SEEN, day)?, dates(columns, LAST_CHANGED, day)?);
         for (i, of_row) in (0..found.num_rows()).zip(&mut of_rows) {
             let kept = canonical.is_some_and(|c| c.is_null(i));
+            let (first_seen, last_changed) = (first_seen(i), last_changed(i));
             let named = of_row.iter().filter(|(_, _, row)| *(own.id_of)(*row) == *ids.value(i));
-            same.extend(named.map(|&(run_row, own_run_row, row)| SameId { row, own_run_row, run_row, kept }));
+            let state = |&(run_row, own_run_row, row): &(u32, u32, u32)| SameId {
+                row,
+                own_run_row,
+                run_row,
+                kept,
+                first_seen,
+                last_changed,
+            };
+            same.extend(named.map(state));
         }
     }
     if of_rows.next().is_some() {
@@ -311,12 +418,21 @@ async fn confirm_in(
     Ok(())
 }
 
-/// The ids of a night's own documents.
-pub struct OwnIds<'a> {
+/// Returns the dates in a column of a night's run. Where there is none, as in all runs of release 0.2.0, it is that of the
+/// night.
+fn dates<'a>(columns: Columns<'a>, name: &str, day: i32) -> Result<impl Fn(usize) -> i32 + use<'a>> {
+    let there = columns.batch.column_by_name(name).map(|_| columns.primitive::<Date32Type>(name)).transpose()?;
+    Ok(move |i| there.filter(|dates| dates.is_valid(i)).map_or(day, |dates| dates.value(i)))
+}
+
+/// A night's own documents.
+pub struct OwnDocuments<'a> {
     /// Sorted entries of ([`id_hash`](crate::id_hash), row of the run that is being made, row of the query batch).
     pub by_hash: &'a [(u64, u32, u32)],
     /// Returns the id at a row of the query batch.
     pub id_of: &'a (dyn Fn(u32) -> Cow<'a, str> + Sync),
+    /// Returns the hash of the normalised text at a row of the query batch, or `None` if it has no text.
+    pub text_hash_of: &'a (dyn Fn(u32) -> Option<[u8; 16]> + Sync),
 }
 
 /// Nights of a store with which a night is joined. The night may be of the same store, or of another.

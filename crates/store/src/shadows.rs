@@ -1,9 +1,12 @@
 //! Documents that several nights have. The row of the earlier night is shadowed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::array::{Date32Array, StringArray};
 use nearprint_join::RowSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// A row of a run whose document a run of a later date has again. If `run` or `by` is empty, it stands for the run that
 /// holds this shadow.
@@ -17,34 +20,141 @@ pub struct Shadow {
     pub row: u32,
 }
 
+/// How the text of a document compares with the newest state that nights of earlier dates have of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recrawl {
+    /// They have no document of this id.
+    New,
+    /// Its normalised text is the same, or neither of the two has a text.
+    Same,
+    /// Its normalised text is another.
+    Changed,
+}
+
+impl Recrawl {
+    fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Same => "same",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+/// What a document is to the nights before its own. Dates are days since 1970-01-01.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DocumentHistory {
+    recrawl: Recrawl,
+    first_seen: i32,
+    last_changed: i32,
+}
+
+/// A document of the night that nights of earlier dates have too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Recrawled {
+    /// The row of the query batch.
+    pub row: u32,
+    /// The earliest date that the earlier states have as that of their first night.
+    pub first_seen: i32,
+    /// The date since which the newest earlier state had its text.
+    pub last_changed: i32,
+    /// Whether the night of the newest earlier state kept the document.
+    pub kept: bool,
+    /// Whether the newest earlier state has the same text.
+    pub is_same: bool,
+}
+
 /// The documents of a night that other nights have too.
 #[derive(Debug, Default)]
 pub struct Recrawls {
-    /// The rows of the query batch whose ids nights of earlier dates have, and whether the latest of these nights kept
-    /// the document.
-    pub(crate) earlier: BTreeMap<u32, bool>,
+    /// The date of the night.
+    night: i32,
+    /// The documents that nights of earlier dates have, by row.
+    earlier: Vec<Recrawled>,
     /// The shadows, sorted.
     pub shadows: Vec<Shadow>,
+}
+
+/// The numbers of a night's documents by what they are to the nights before. Together they are all its documents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecrawlCounts {
+    /// The number of documents whose ids no earlier night has.
+    pub n_new: u64,
+    /// The number of documents with the same normalised text as the newest earlier state of their ids.
+    pub n_same: u64,
+    /// The number of documents with another text than the newest earlier state of their ids.
+    pub n_changed: u64,
+}
+
+/// Columns of decisions and of run files that say what documents are to the nights before.
+#[derive(Debug)]
+pub struct HistoryColumns {
+    /// `new`, `same` or `changed`.
+    pub recrawl: StringArray,
+    /// The dates of the first nights that had the ids.
+    pub first_seen: Date32Array,
+    /// The dates of the nights since which the documents have had their texts.
+    pub last_changed: Date32Array,
 }
 
 /// The shadowed rows of each run, by the run's digest.
 pub type Shadowed = HashMap<String, RowSet>;
 
 impl Recrawls {
+    /// Returns the recrawls of the night of a date. `earlier` are the documents that nights before it have, by row.
+    pub(crate) fn new(night: i32, earlier: Vec<Recrawled>, mut shadows: Vec<Shadow>) -> Self {
+        debug_assert!(earlier.is_sorted_by(|a, b| a.row < b.row), "a document is found by bisection");
+        shadows.sort_unstable();
+        Self { night, earlier, shadows }
+    }
+
     /// Returns the number of documents whose id a night of an earlier date has.
     pub fn n_same_id(&self) -> u64 {
         self.earlier.len() as u64
     }
 
+    /// Returns what the `n_documents` documents of the night are to the nights before, in numbers.
+    pub fn counts(&self, n_documents: u32) -> RecrawlCounts {
+        let n_same = self.earlier.iter().filter(|earlier| earlier.is_same).count() as u64;
+        RecrawlCounts { n_new: u64::from(n_documents) - self.n_same_id(), n_same, n_changed: self.n_same_id() - n_same }
+    }
+
+    /// Returns what some documents of the night are to the nights before.
+    pub fn columns(&self, rows: impl Iterator<Item = u32>) -> HistoryColumns {
+        let histories: Vec<DocumentHistory> = rows.map(|row| self.history(row)).collect();
+        HistoryColumns {
+            recrawl: StringArray::from_iter_values(histories.iter().map(|history| history.recrawl.name())),
+            first_seen: histories.iter().map(|history| Some(history.first_seen)).collect(),
+            last_changed: histories.iter().map(|history| Some(history.last_changed)).collect(),
+        }
+    }
+
+    fn history(&self, row: u32) -> DocumentHistory {
+        match self.earlier(row) {
+            None => DocumentHistory { recrawl: Recrawl::New, first_seen: self.night, last_changed: self.night },
+            Some(&Recrawled { first_seen, last_changed, is_same: true, .. }) => {
+                DocumentHistory { recrawl: Recrawl::Same, first_seen, last_changed }
+            }
+            Some(&Recrawled { first_seen, .. }) => {
+                DocumentHistory { recrawl: Recrawl::Changed, first_seen, last_changed: self.night }
+            }
+        }
+    }
+
+    fn earlier(&self, row: u32) -> Option<&Recrawled> {
+        let at = self.earlier.binary_search_by_key(&row, |earlier| earlier.row).ok()?;
+        self.earlier.get(at)
+    }
+
     /// Returns whether the latest earlier version of a row's document was kept. Such rows come first in keep order,
     /// before documents that the store has never seen, so that a document that represents others goes on doing so.
     pub fn is_incumbent(&self, row: u32) -> bool {
-        self.earlier.get(&row).copied().unwrap_or(false)
+        self.earlier(row).is_some_and(|earlier| earlier.kept)
     }
 
     /// Returns the approximate number of bytes that are held.
     pub fn memory_bytes(&self) -> usize {
-        self.shadows.capacity() * size_of::<Shadow>() + self.earlier.len() * 16
+        self.shadows.capacity() * size_of::<Shadow>() + self.earlier.capacity() * size_of::<Recrawled>()
     }
 
     /// Returns the rows of earlier runs that the query batch has again, by run.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use nearprint_explain::legible;
 use nearprint_night::{Breakers, JoinedReference, RunCounts, RunStatus, RunSummary};
-use nearprint_report::percent;
+use nearprint_report::{percent, recrawled};
 
 use super::notices::noticed;
 use super::{counted, grouped};
@@ -44,16 +44,17 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     let mut line = |name: &str, n: u64, note: String| {
         let _ = writeln!(out, "  {name:<10} {:>12}{note}", grouped(n));
     };
-    let recrawled = match counts.n_same_id {
-        0 => String::new(),
-        1 => "; 1 of them, crawled again, takes the place of its earlier state".to_owned(),
-        n => format!("; {} of them, crawled again, take the place of their earlier state", grouped(n)),
-    };
-    line("documents", documents.n_documents, format!("  in {}{recrawled}", counted(documents.n_files, "file")));
-    let other = if counts.n_same_id > 0 { "other documents" } else { "documents" };
-    let of = if references.is_empty() { "" } else { " and references" };
+    line("documents", documents.n_documents, format!("  in {}", counted(documents.n_files, "file")));
+    if counts.n_same_id > 0 {
+        let states = if counts.n_same_id == 1 { "its earlier state" } else { "their earlier states" };
+        let by_text = [recrawled(counts), format!("in place of {states}")].into_iter().filter(|part| !part.is_empty());
+        line("recrawled", counts.n_same_id, format!("  {}", by_text.collect::<Vec<_>>().join(", ")));
+    }
+    let of_nights =
+        if counts.n_same_id > 0 { "documents that only earlier nights have" } else { "documents of earlier nights" };
+    let of_references = if references.is_empty() { "" } else { ", and those of references" };
     if counts.n_existing > 0 || !references.is_empty() {
-        line("earlier", counts.n_existing, format!("  {other} of earlier nights{of}, compared with these"));
+        line("earlier", counts.n_existing, format!("  {of_nights}{of_references}, compared with these"));
     }
     for JoinedReference { store, commit, n_nights, n_existing, .. } in references {
         let note = format!("  of these from {}, {} at commit {commit}", legible(store), counted(*n_nights, "night"));

@@ -16,7 +16,7 @@ use nearprint_join::{
 };
 use nearprint_parquet::schema::{DECISIONS, SUPERSEDED};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
-use nearprint_store::ExistingShort;
+use nearprint_store::{ExistingShort, HistoryColumns, Recrawls};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -324,11 +324,12 @@ impl Decisions {
     }
 
     /// Writes the decisions below a folder.
-    pub fn write(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {
+    pub fn write(&self, batch: &QueryBatch, recrawls: &Recrawls, folder: &Path) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
         for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
             let rows = || (start..).take(made.len());
             let cluster = rows().map(|row| self.cluster(row).map(|(first, _)| batch.id(first)));
+            let HistoryColumns { recrawl, first_seen, last_changed } = recrawls.columns(rows());
             let sizes = rows().map(|row| self.cluster(row).map(|(_, n)| i64::from(n)));
             let arrays: Vec<ArrayRef> = vec![
                 Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
@@ -340,6 +341,9 @@ impl Decisions {
                 Arc::new(sizes.collect::<Int64Array>()),
                 Arc::new(rows().map(|row| self.lost_share(batch, row)).collect::<Float64Array>()),
                 Arc::new(rows().map(|row| self.reference(batch, row)).collect::<StringArray>()),
+                Arc::new(recrawl),
+                Arc::new(first_seen),
+                Arc::new(last_changed),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{OwnIds, Recrawls, RunWriter, StagedRun, Store, id_hash};
+use nearprint_store::{HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::stages::decide::Decisions;
@@ -51,7 +51,9 @@ pub async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Rec
         order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
     drop(order);
     by_hash.sort_unstable();
-    store.recrawls(dt, &OwnIds { by_hash: &by_hash, id_of: &|row| batch.id(row) }).await
+    let text_hash_of = |row| batch.text_hashes.get(row).copied();
+    let own = OwnDocuments { by_hash: &by_hash, id_of: &|row| batch.id(row), text_hash_of: &text_hash_of };
+    store.recrawls(dt, &own).await
 }
 
 /// Writes the run files below a folder.
@@ -76,20 +78,30 @@ pub fn write_run(
             canonical,
             of_rows.n_features(),
         ];
+        let arrays = with_dates(arrays, recrawls, rows);
         run.fingerprints(RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(internal)?)?;
     }
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
         let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)?];
+        let arrays = with_dates(arrays, recrawls, rows);
         run.short(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
     for rows in order.empty.chunks(BATCH_ROWS) {
-        let ids = RowColumns { batch, rows }.ids();
-        run.empty(RecordBatch::try_new(Arc::clone(&EMPTY), vec![ids]).map_err(internal)?)?;
+        let arrays = with_dates(vec![RowColumns { batch, rows }.ids()], recrawls, rows);
+        run.empty(RecordBatch::try_new(Arc::clone(&EMPTY), arrays).map_err(internal)?)?;
     }
     let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
     ids.sort_unstable();
     run.finish(ids.into_iter(), &recrawls.shadows)
+}
+
+/// Adds the dates of documents to their other columns.
+fn with_dates(mut columns: Vec<ArrayRef>, recrawls: &Recrawls, rows: &[u32]) -> Vec<ArrayRef> {
+    let HistoryColumns { first_seen, last_changed, .. } = recrawls.columns(rows.iter().copied());
+    let dates: [ArrayRef; 2] = [Arc::new(first_seen), Arc::new(last_changed)];
+    columns.extend(dates);
+    columns
 }
 
 fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Result<ArrayRef> {

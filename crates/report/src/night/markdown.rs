@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::night_report::NightReport;
-use super::notable::{bytes_saved, dropped_share, notable, reasons};
+use super::notable::{bytes_saved, dropped_share, notable, reasons, recrawled};
 use crate::numbers::{and_more, grouped, in_bytes, percent};
 use nearprint_explain::{legible, shown_id};
 
@@ -61,17 +61,21 @@ pub(super) fn figures(night: &NightReport) -> Vec<(&'static str, String, String)
     };
     #[allow(clippy::cast_precision_loss, reason = "for people to read")]
     let input = in_bytes(record.input_bytes as f64);
-    vec![
-        (
-            "Documents",
-            grouped(counts.documents.n_documents),
-            format!("in {}", crate::numbers::counted(record.n_inputs, "file")),
-        ),
+    let mut figures = vec![(
+        "Documents",
+        grouped(counts.documents.n_documents),
+        format!("in {}", crate::numbers::counted(record.n_inputs, "file")),
+    )];
+    if counts.n_same_id > 0 {
+        figures.push(("Recrawled", grouped(counts.n_same_id), recrawled(counts)));
+    }
+    figures.extend([
         ("Kept", grouped(decisions.n_keep), with(of_documents(decisions.n_keep), reasons(night, "keep_"))),
         ("Dropped", grouped(decisions.n_drop), with(of_documents(decisions.n_drop), reasons(night, "drop_"))),
         ("Skipped", grouped(decisions.n_skip), reasons(night, "skip_")),
         ("Saved, about", in_bytes(bytes_saved(night)), format!("of {input}: the share of dropped documents")),
-    ]
+    ]);
+    figures
 }
 
 /// Escapes what Markdown, HTML or a chat would take for markup or a mention.

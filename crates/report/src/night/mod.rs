@@ -9,6 +9,6 @@ mod read;
 
 pub use self::markdown::night_markdown;
 pub use self::night_report::{Distributions, Example, NightReport, QuarantinedRow, ReportRequest};
-pub use self::notable::{STALE, named_source};
+pub use self::notable::{STALE, named_source, recrawled};
 pub use self::page::night_page;
 pub use self::read::report;

@@ -1,6 +1,6 @@
 //! The facts that a reader of a night should look at first, and how near the breakers came to stopping it.
 
-use nearprint_night::{MeasuredNight, NO_SOURCE};
+use nearprint_night::{MeasuredNight, NO_SOURCE, RunCounts};
 
 use super::night_report::NightReport;
 use crate::numbers::{counted, grouped, percent};
@@ -140,6 +140,16 @@ pub(super) fn bytes_saved(night: &NightReport) -> f64 {
     // A night without documents drops none.
     let share = dropped_share(counts.decisions.n_drop, counts.documents.n_documents).unwrap_or_default();
     share * night.history.night.input_bytes as f64
+}
+
+/// Returns how many of a night's recrawled documents have the same text as before, and how many another one: such as
+/// `250 with the same text, 43 changed`. Nights of release 0.2.0 do not say it.
+#[must_use]
+pub fn recrawled(counts: &RunCounts) -> String {
+    let by_recrawl = counts.by_recrawl.unwrap_or_default();
+    let parts = [(by_recrawl.n_same, "with the same text"), (by_recrawl.n_changed, "changed")];
+    let parts = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", grouped(*n)));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the numbers of a prefix's reasons as words, such as `120 near, 3 exact`.

@@ -5,16 +5,15 @@
 //! no more, because a shadow counts only if both of its runs take part, and no other run has to be written.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Schema, SchemaRef, UInt32Type, UInt64Type};
+use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, EMPTY, RUN, SHORT};
 use nearprint_parquet::{Columns, ParquetFile, Read, selection};
 use nearprint_storage::{Progress, row_number};
 
@@ -229,7 +228,7 @@ async fn refuse_ambiguous(store: &Store, night: &Night, ids: &ForgottenIds) -> R
     if !ids.are_lines {
         return Ok(());
     }
-    for (name, _) in datasets(store, night)? {
+    for (name, _) in store.datasets(night)? {
         let parquet = store.open_file(night, name).await?;
         let mut batches = parquet.stream(parquet.whole(&[DOC_ID]))?;
         while let Some(batch) = batches.try_next().await? {
@@ -263,7 +262,7 @@ async fn rows_of(
 ) -> Result<(Vec<u32>, u64)> {
     let candidates = candidates(store, night, ids).await?;
     let (mut rows, mut n_represented) = (Vec::new(), 0);
-    for (name, of_file) in datasets(store, night)? {
+    for (name, of_file) in store.datasets(night)? {
         let parquet = store.open_file(night, name).await?;
         let from = candidates.partition_point(|&row| row < of_file.start);
         let of_file_candidates = &candidates[from..candidates.partition_point(|&row| row < of_file.end)];
@@ -303,12 +302,6 @@ async fn candidates(store: &Store, night: &Night, ids: &ForgottenIds) -> Result<
     Ok(candidates)
 }
 
-/// Returns the files of a run that have documents, each with its rows of the run.
-fn datasets(store: &Store, night: &Night) -> Result<[(&'static str, Range<u32>); 3]> {
-    let (short, empty) = store.first_rows(night)?;
-    Ok([("fingerprints", 0..short), ("short", short..empty), ("empty", empty..u32::MAX)])
-}
-
 /// Returns all shadows of which both runs are those of nights, with the names of both.
 async fn all_shadows(store: &Store) -> Result<Vec<Shadow>> {
     let known: HashSet<&str> = store.nights().iter().map(|night| night.run.digest.as_str()).collect();
@@ -335,14 +328,14 @@ async fn rewritten(
     let fingerprints = store.open_file(night, "fingerprints").await?;
     let without_commit = || internal("a night of a store without a commit");
     let config_digest = store.config_digest().ok_or_else(without_commit)?;
-    let columns = without_metadata(fingerprints.schema());
+    let columns = columns_of(&RUN, fingerprints.schema());
     let mut run = RunWriter::try_new(folder, config_digest, &columns)?;
-    for (name, of_file) in datasets(store, night)? {
-        let parquet = match name {
-            "fingerprints" => fingerprints.clone(),
-            _ => store.open_file(night, name).await?,
+    for (name, of_file) in store.datasets(night)? {
+        let (parquet, schema) = match name {
+            "fingerprints" => (fingerprints.clone(), &columns),
+            "short" => (store.open_file(night, name).await?, &*SHORT),
+            _ => (store.open_file(night, name).await?, &*EMPTY),
         };
-        let schema = without_metadata(parquet.schema());
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let mut batches = parquet.stream(parquet.whole(&names))?;
         let mut first = of_file.start;
@@ -350,7 +343,7 @@ async fn rewritten(
             let staying = affected.staying(first, batch.num_rows());
             first += row_number(batch.num_rows());
             let left = filter_record_batch(&batch, &staying).map_err(internal)?;
-            let left = without_canonical(left, &schema, &parquet.file.url, ids)?;
+            let left = without_canonical(Columns { batch: &left, file: &parquet.file.url }, schema, ids)?;
             match name {
                 "fingerprints" => run.fingerprints(left)?,
                 "short" => run.short(left)?,
@@ -385,20 +378,24 @@ async fn represented(parquet: &ParquetFile, first: u32, gone: &[u32], ids: &Forg
     Ok(n)
 }
 
-/// Returns a batch in which no row has a forgotten document as its canonical one.
-fn without_canonical(batch: RecordBatch, schema: &SchemaRef, file: &str, ids: &ForgottenIds) -> Result<RecordBatch> {
-    let mut arrays: Vec<ArrayRef> = batch.columns().to_vec();
-    if let Ok(column) = schema.index_of(CANONICAL_ID) {
-        let canonical = Columns { batch: &batch, file }.strings(CANONICAL_ID)?;
-        let left: StringArray = canonical.iter().map(|id| id.filter(|id| !ids.has(id))).collect();
-        arrays[column] = Arc::new(left);
-    }
-    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(internal)
+/// Returns a batch of these columns in which no row has a forgotten document as its canonical one.
+fn without_canonical(columns: Columns<'_>, schema: &SchemaRef, ids: &ForgottenIds) -> Result<RecordBatch> {
+    let left = |field: &FieldRef| -> Result<ArrayRef> {
+        if field.name() != CANONICAL_ID {
+            return columns.get_or_null(field);
+        }
+        let canonical = columns.strings(CANONICAL_ID)?.iter();
+        Ok(Arc::new(canonical.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>()))
+    };
+    let arrays: Result<Vec<ArrayRef>> = schema.fields().iter().map(left).collect();
+    RecordBatch::try_new(Arc::clone(schema), arrays?).map_err(internal)
 }
 
-/// Returns the columns of a file as a writer takes them: without the file's metadata.
-fn without_metadata(schema: &SchemaRef) -> SchemaRef {
-    Arc::new(Schema::new(schema.fields().clone()))
+/// Returns the columns of a dataset as a file has them, without the file's metadata. Those that the file lacks come as this
+/// release writes them.
+fn columns_of(dataset: &SchemaRef, file: &SchemaRef) -> SchemaRef {
+    let of_file = |field: &FieldRef| file.fields().find(field.name()).map_or(field, |(_, there)| there).clone();
+    Arc::new(Schema::new(dataset.fields().iter().map(of_file).collect::<Fields>()))
 }
 
 fn internal(reason: impl std::fmt::Display) -> Fault {
