@@ -256,6 +256,72 @@ fn a_store_of_the_last_release_is_read_checked_and_carried_on_and_its_files_stay
     }
 }
 
+/// The versions of a table that have metadata, and the columns there.
+fn columns_of_versions(night: &Night, table: &str) -> Vec<(usize, Vec<String>)> {
+    let log = night.path().join("results").join(table).join("_delta_log");
+    let versions = snapshot(&log).into_iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "json"));
+    let with_columns = versions.enumerate().filter_map(|(number, (_, content))| {
+        let lines =
+            std::str::from_utf8(&content).unwrap().lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let metadata = lines.filter_map(|line| line["metaData"]["schemaString"].as_str().map(str::to_owned)).next()?;
+        let schema: Value = serde_json::from_str(&metadata).unwrap();
+        let names = schema["fields"].as_array().unwrap().iter().map(|field| field["name"].as_str().unwrap().to_owned());
+        Some((number, names.collect()))
+    });
+    with_columns.collect()
+}
+
+#[test]
+fn nights_after_those_of_the_last_release_say_what_is_new_same_or_changed_and_the_tables_go_on() {
+    let night = of_the_last_release();
+    let texts: BTreeMap<String, String> = ["2026-11-17", "2026-11-18", "2026-11-19"]
+        .iter()
+        .flat_map(|dt| {
+            let pages = std::fs::read_to_string(night.path().join(format!("documents/dt={dt}/pages.jsonl"))).unwrap();
+            let rows = pages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>();
+            rows.into_iter().map(|row| [&row["id"], &row["text"]].map(|value| value.as_str().unwrap().to_owned()))
+        })
+        .map(|[id, text]| (id, text))
+        .collect();
+    let before = columns_of_versions(&night, "decisions");
+    let x = text(8, 40);
+    let rows = [("a", &*texts["a"]), ("b", &texts["b"]), ("n", "\t"), ("s", "short too"), ("x", &x)];
+    let done = night.documents("2026-11-20", &rows).run("2026-11-20", &["--no-breakers"]).expect_success().json();
+    assert_eq!(["n_new", "n_same", "n_changed"].map(|key| done[key].as_u64()), [Some(1), Some(3), Some(1)], "{done}");
+    let says = |dt: &str| -> Vec<String> {
+        night.published(dt, "decisions").iter().map(|row| [&row[..1], &row[9..]].concat().join(" ")).collect()
+    };
+    let expected = [
+        "a same 2026-11-17 2026-11-19",
+        "b same 2026-11-17 2026-11-17",
+        "n same 2026-11-19 2026-11-19",
+        "s changed 2026-11-17 2026-11-20",
+        "x new 2026-11-20 2026-11-20",
+    ];
+    assert_eq!(says("2026-11-20"), expected);
+    let after = columns_of_versions(&night, "decisions");
+    assert_eq!((after.len(), &after[..1]), (2, &before[..]), "the new columns come once");
+    let [(_, former), (_, columns)] = &after[..] else { panic!("{after:?}") };
+    assert_eq!(columns[..9], former[..9]);
+    assert_eq!(columns[9..], ["recrawl", "first_seen", "last_changed", "dt"]);
+    assert_eq!(columns_of_versions(&night, "pairs").len(), 1, "a table without new columns stays as it is");
+
+    // Nights of both releases can lose documents, and later nights still know the others.
+    std::fs::write(night.path().join("ids"), "b\n").unwrap();
+    nearprint_in(night.path(), &["store", "forget", "store", "--ids", "ids"]).expect_success();
+    assert_eq!(check(&night)["status"], "sound");
+    assert_eq!(says("2026-11-17"), ["a   ", "s   "]);
+    let rows = [("a", &*texts["a"]), ("b", &texts["b"])];
+    night.documents("2026-11-21", &rows).run("2026-11-21", &["--no-breakers"]).expect_success();
+    assert_eq!(says("2026-11-21"), ["a same 2026-11-17 2026-11-19", "b new 2026-11-21 2026-11-21"]);
+    // A night that is made anew says it too.
+    assert_eq!(status(night.run("2026-11-18", &["--replace", "--no-breakers"])), "published");
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+    assert_eq!(says("2026-11-18"), ["c new 2026-11-18 2026-11-18", "d new 2026-11-18 2026-11-18"]);
+    assert_eq!(says("2026-11-20")[0], "a same 2026-11-17 2026-11-19");
+    assert_eq!(check(&night)["status"], "sound");
+}
+
 #[test]
 fn a_store_of_a_release_before_0_2_0_is_refused_and_left_as_it_is() {
     let night = of_the_last_release();

@@ -41,6 +41,7 @@ mod ownership;
 mod places;
 mod profiles;
 mod query;
+mod recrawls;
 mod references;
 mod report;
 mod s3;

@@ -329,18 +329,23 @@ fn a_summary_says_in_words_of_users_what_was_compared_and_what_the_settings_are(
     let (one, two) = (text(1, 150), text(2, 150));
     night.documents("2026-11-19", &[("a", &one), ("b", &two), ("c", &text(3, 150))]);
     night.run("2026-11-19", &[]).expect_success();
-    night.documents(DT, &[("a", &one), ("b", &two), ("d", &edited(&one, 3))]);
+    night.documents(DT, &[("a", &one), ("b", &format!("{two} now")), ("d", &edited(&one, 3))]);
     let run = ["run", "--config", "job.toml", "--dt", DT];
     let said = nearprint_in(night.path(), &run).expect_success().stdout;
     for line in [
-        "  documents             3  in 1 file; 2 of them, crawled again, take the place of their earlier state\n",
-        "  earlier               1  other documents of earlier nights, compared with these\n",
+        "  documents             3  in 1 file\n",
+        "  recrawled             2  1 with the same text, 1 changed, in place of their earlier states\n",
+        "  earlier               1  documents that only earlier nights have, compared with these\n",
         "  drop                  1  1 near; 33.3 % of the documents\n",
         "  33.3 % of documents without a source are near-duplicates: more than 60.0 %",
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }
     let page = page(&night, &[]);
+    let tiles = texts(&page, ".tiles div");
+    assert!(tiles.contains(&"Recrawled21 with the same text, 1 changed".to_owned()), "{tiles:?}");
+    let markdown = nearprint_in(night.path(), &[&REPORT[..], &["--format", "md"]].concat()).expect_success().stdout;
+    assert!(markdown.contains("| Recrawled | 2 | 1 with the same text, 1 changed |\n"), "{markdown}");
     let rows = texts(&page, "#configuration tbody tr");
     let has = |key: &str, value: &str| rows.iter().any(|row| row.starts_with(key) && row.ends_with(value));
     assert!(has("max_lost_share", "0.04") && has("source_column", "none: the host of the id"), "{rows:?}");

@@ -37,6 +37,8 @@ fn metrics_of_a_failed_run_keep_those_of_the_last_night() {
         ("nearprint_run_success ", 1.0),
         ("nearprint_night_documents ", 3.0),
         ("nearprint_night_decisions{decision=\"drop\"}", 1.0),
+        ("nearprint_night_recrawls{recrawl=\"new\"}", 3.0),
+        ("nearprint_night_recrawls{recrawl=\"same\"}", 0.0),
         ("nearprint_night_date_timestamp_seconds ", 1_795_046_400.0),
         ("nearprint_run_breaker_value{breaker=\"max_cluster\"}", 1.0),
         ("nearprint_run_breaker_tripped{breaker=\"max_cluster\"}", 0.0),

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use nearprint_delta::TableLog;
 use nearprint_fault::Result;
 use nearprint_parquet::{PUBLISHED, ParquetFile, PublishedDataset};
@@ -301,13 +301,14 @@ async fn check_generation(
     Ok(Some(manifest))
 }
 
-/// Checks the columns of a published file.
+/// Checks the columns of a published file. Nullable ones may be missing: earlier releases wrote files without them.
 fn check_schema(parquet: &ParquetFile, name: &str) -> Result<()> {
     let Some(dataset) = PublishedDataset::of(name) else {
         return Ok(());
     };
     let expected: &SchemaRef = dataset.schema;
-    for field in expected.fields() {
+    let is_there = |field: &&FieldRef| !field.is_nullable() || parquet.has_column(field.name());
+    for field in expected.fields().iter().filter(is_there) {
         let data_type = parquet.data_type(field.name(), "its dataset has it")?;
         if data_type != field.data_type() {
             let reason = format!("column '{}' is {data_type}, expected {}", field.name(), field.data_type());

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+from datetime import date
 
 import duckdb
 import polars as pl
@@ -71,6 +72,35 @@ def test_duckdb_reads_the_documents_that_stay(place, monkeypatch):
     night, newest = statements(sql)
     assert sorted(doc_id for (doc_id,) in duckdb.sql(night).select("id").fetchall()) == survivors(place)
     assert sorted((doc_id, str(dt)) for doc_id, dt in duckdb.sql(newest).fetchall()) == corpus(place)
+
+
+def test_duckdb_reads_the_documents_that_a_consumer_appends(place, monkeypatch):
+    monkeypatch.chdir(place)
+    (sql,) = statements(re.sub(r"delta_scan\('([^']*)'\)", r"read_parquet('\1/*/*.parquet', hive_partitioning = true)", queries("append")))
+    rows = ds.dataset(place / f"results/decisions/dt={NIGHTS[1]}").to_table().to_pylist()
+    appended = sorted(row["doc_id"] for row in rows if row["decision"] == "keep" and row["recrawl"] != "same")
+    assert sorted(doc_id for (doc_id,) in duckdb.sql(sql).fetchall()) == appended
+    assert {row["recrawl"] for row in rows} == {"new", "same", "changed"}
+
+
+def test_tables_that_release_0_2_0_began_are_read_as_one(command, tmp_path):
+    shutil.copytree(ROOT / "crates/cli/tests/data/store-v2", tmp_path, dirs_exist_ok=True)
+    folder = tmp_path / "documents/dt=2026-11-20"
+    folder.mkdir()
+    (folder / "pages.jsonl").write_text('{"id": "s", "text": "short"}\n{"id": "x", "text": "short too"}\n')
+    done = command("run", "--config", "job.toml", "--dt", "2026-11-20", "--no-breakers", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = pl.read_delta(str(tmp_path / "results/decisions")).sort("dt", "doc_id")
+    assert rows.schema["first_seen"] == rows.schema["last_changed"] == pl.Date
+    earlier = rows.filter(pl.col("dt") < date(2026, 11, 20))
+    assert len(earlier) == 8 and earlier["recrawl"].null_count() == earlier["first_seen"].null_count() == 8
+    first, tonight = date(2026, 11, 17), date(2026, 11, 20)
+    assert rows.filter(pl.col("dt") == tonight).select("doc_id", "recrawl", "first_seen", "last_changed").rows() == [
+        ("s", "same", first, first),
+        ("x", "new", tonight, tonight),
+    ]
+    # The log has bounds of dates, by which engines pass over files.
+    assert pl.scan_delta(str(tmp_path / "results/decisions")).filter(pl.col("first_seen") == first).collect()["doc_id"].to_list() == ["s"]
 
 
 def test_spark_reads_the_documents_that_stay(place, monkeypatch):

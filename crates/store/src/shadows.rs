@@ -80,7 +80,7 @@ pub struct Recrawls {
 pub struct RecrawlCounts {
     /// The number of documents whose ids no earlier night has.
     pub n_new: u64,
-    /// The number of documents with the same normalised text as the newest earlier state of their ids.
+    /// The number of documents with the same normalised text as the newest earlier state of their ids, or like it without one.
     pub n_same: u64,
     /// The number of documents with another text than the newest earlier state of their ids.
     pub n_changed: u64,
