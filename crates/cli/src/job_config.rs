@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use nearprint_documents::{DocumentColumns, DuplicateIds, InputPolicy, WarcId, WebPages};
+use nearprint_documents::{DocumentColumns, DuplicateIds, InputPolicy, MAX_REPEATED_IDS, WarcId, WebPages};
 use nearprint_fault::{Fault, foreign};
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_night::{Breakers, usual_lost_share};
@@ -19,7 +19,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::args::{BreakerArgs, Global, InputArgs, OnDuplicateId, ProfileArgs};
+use crate::args::{BreakerArgs, Global, InputArgs, ProfileArgs};
 use crate::bytes::Bytes;
 use crate::exit_code::{CONFIG, Failure};
 use crate::finding::{Finding, parsed};
@@ -84,9 +84,15 @@ pub struct JobConfig {
     /// The largest text, such as 512MiB or 4GB.
     #[schemars(extend("x-digest" = "night"))]
     max_doc_bytes: Bytes,
-    /// The treatment of rows whose id an earlier row has.
+    /// The rule that says which row of an id stays. Without it, of pages in WARC files the newest, and other repeats fail.
     #[schemars(extend("x-digest" = "night"))]
-    on_duplicate_id: DuplicateIds,
+    on_duplicate_id: Option<DuplicateIds>,
+    /// The column that says which row is the newest: a time or a number.
+    #[schemars(extend("x-digest" = "night"))]
+    newest_by: Option<String>,
+    /// The largest share of the rows with an id that the rule may leave out.
+    #[schemars(range(min = 0.0, max = 1.0), extend("x-digest" = "none"))]
+    max_repeated_ids: f64,
     /// Whether binary columns of Parquet files are taken for text.
     #[schemars(extend("x-digest" = "night"))]
     binary_as_utf8: bool,
@@ -245,7 +251,9 @@ impl Default for JobConfig {
             max_bad_rows: 0,
             max_bad_files: 0,
             max_doc_bytes: Bytes(64 << 20),
-            on_duplicate_id: DuplicateIds::Fail,
+            on_duplicate_id: None,
+            newest_by: None,
+            max_repeated_ids: MAX_REPEATED_IDS,
             binary_as_utf8: false,
             warc_id: WarcId::Url,
             html_text: HtmlText::Main,
@@ -541,7 +549,7 @@ impl JobConfig {
         }
         if let Err(failure) = job.input() {
             failures.push(failure);
-            job.require_marker = None;
+            (job.require_marker, job.max_repeated_ids) = (None, MAX_REPEATED_IDS);
         }
         for (key, file) in
             [("user_dictionary", &mut job.user_dictionary), ("stop_words", &mut job.stop_words), ("idf", &mut job.idf)]
@@ -649,7 +657,9 @@ impl JobConfig {
         let (id, text) = (self.id_column.clone(), self.text_column.clone());
         let html_text = self.checked_html_text()?.clone();
         let web = WebPages { warc_id: self.warc_id, html_text, root: None };
-        Ok((keys, DocumentColumns { id, text, keep, binary_as_utf8: self.binary_as_utf8, web }))
+        let is_asked = self.on_duplicate_id == Some(DuplicateIds::KeepNewest);
+        let newest_by = is_asked.then(|| self.newest_by.clone().unwrap_or_else(|| NEWEST_BY.to_owned()));
+        Ok((keys, DocumentColumns { id, text, keep, newest_by, binary_as_utf8: self.binary_as_utf8, web }))
     }
 
     /// Returns the job with the roots of the command line, if there are any, instead of its own.
@@ -683,11 +693,8 @@ impl JobConfig {
         if args.strict {
             (self.max_bad_rows, self.max_bad_files) = (0, 0);
         }
-        match args.on_duplicate_id {
-            Some(OnDuplicateId::Fail) => self.on_duplicate_id = DuplicateIds::Fail,
-            Some(OnDuplicateId::KeepFirst) => self.on_duplicate_id = DuplicateIds::KeepFirst,
-            None => {}
-        }
+        self.on_duplicate_id = args.on_duplicate_id.map(Into::into).or(self.on_duplicate_id);
+        self.max_repeated_ids = args.max_repeated_ids.unwrap_or(self.max_repeated_ids);
         self
     }
 
@@ -696,21 +703,27 @@ impl JobConfig {
         if let Some(marker) = self.require_marker.as_ref().filter(|m| m.is_empty() || m.contains('/')) {
             return Err(Fault::config("require_marker", format!("'{marker}' is no file name, such as _SUCCESS")).into());
         }
+        let share = self.max_repeated_ids;
+        if !(0.0..=1.0).contains(&share) {
+            let reason = format!("{share} is not a share: write a number from 0 to 1, 1 is off");
+            return Err(Fault::config("max_repeated_ids", reason).into());
+        }
         Ok(InputPolicy {
             max_bad_rows: self.max_bad_rows,
             max_bad_files: self.max_bad_files,
             max_doc_bytes: self.max_doc_bytes.0 as u64,
             on_duplicate_id: self.on_duplicate_id,
+            max_repeated_ids: share,
             allow_empty: self.allow_empty,
             require_marker: self.require_marker.clone(),
         })
     }
 
-    /// Returns the columns without those of the keep order. The keep order is validated nevertheless, so that a job
-    /// file is right or wrong for every command.
+    /// Returns the columns of ids and texts alone. The keep order is validated nevertheless, so that a job file is right or
+    /// wrong for every command.
     pub fn columns(&self) -> Result<DocumentColumns, Failure> {
         let (_, columns) = self.keep()?;
-        Ok(DocumentColumns { keep: Vec::new(), ..columns })
+        Ok(DocumentColumns { keep: Vec::new(), newest_by: None, ..columns })
     }
 
     pub fn s3(&self) -> S3Config {
@@ -834,6 +847,9 @@ fn keep_keys(texts: &[String]) -> Result<Vec<KeepKey>, Failure> {
     Ok(keys)
 }
 
+/// The column that says which row is the newest, unless the job names another.
+const NEWEST_BY: &str = "fetch_time";
+
 /// The keys whose tables are single values. An override replaces such a table and does not merge with it.
 const WHOLE: [&str; 2] = ["weight", "feature_hash"];
 
@@ -921,12 +937,13 @@ mod tests {
     use crate::{Stop, night};
 
     /// The texts of a job file that name no path.
-    const NO_PATHS: [&str; 13] = [
+    const NO_PATHS: [&str; 14] = [
         "id_column",
         "text_column",
         "source_column",
         "keep",
         "max_doc_bytes",
+        "newest_by",
         "require_marker",
         "tokenize.stop_words.drop_parts_of_speech",
         "resources.memory_limit",
@@ -989,7 +1006,7 @@ mod tests {
     }
 
     /// Other values than the usual ones, where the schema does not tell which value is another one that is valid.
-    const OTHERS: [(&str, &str); 43] = [
+    const OTHERS: [(&str, &str); 44] = [
         ("profile", "'han-bigrams'"),
         ("documents", "'copied'"),
         ("references", "['reference/store']"),
@@ -999,6 +1016,7 @@ mod tests {
         ("source_column", "'other'"),
         ("keep", "['other desc']"),
         ("max_doc_bytes", "'1MiB'"),
+        ("newest_by", "'other'\non_duplicate_id = 'keep_newest'"),
         ("html_text", "'all'"),
         ("require_marker", "'a.jsonl'"),
         ("user_dictionary", "'words.txt'"),

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, BinaryViewArray, StringArray};
+use arrow::array::{Array, ArrayRef, BinaryViewArray, Int64Array, StringArray};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -29,6 +29,10 @@ pub struct DocumentColumns {
     pub text: String,
     /// The columns of the keep order.
     pub keep: Vec<String>,
+    /// The column that tells the newest of rows with one id, if that is asked for: a time or a number. Records of WARC
+    /// files have a time without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_by: Option<String>,
     /// Binary columns of Parquet files are read as text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary_as_utf8: bool,
@@ -43,9 +47,17 @@ impl Default for DocumentColumns {
             id: "id".to_owned(),
             text: "text".to_owned(),
             keep: Vec::new(),
+            newest_by: None,
             binary_as_utf8: false,
             web: WebPages::default(),
         }
+    }
+}
+
+impl DocumentColumns {
+    /// Returns the columns beside ids and texts, in the order of their types: those of the keep order, then `newest_by`.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = &String> {
+        self.keep.iter().chain(&self.newest_by)
     }
 }
 
@@ -58,6 +70,8 @@ pub struct DocumentBatch {
     pub texts: BinaryViewArray,
     /// One array for each column of the keep order: Int64, Float64 or LargeUtf8.
     pub keep: Vec<ArrayRef>,
+    /// How new each row is, as a number that only compares: a newer row has a larger one. NULL is older than all.
+    pub newest_by: Int64Array,
     /// Each row's number in the file, counted from 1. For a text file it is the line; for a WARC file it is the place of
     /// the record in the file's bytes, and ascends.
     pub rows: Vec<u64>,
@@ -74,6 +88,7 @@ impl DocumentBatch {
             ids: StringArray::new_null(0),
             texts: BinaryViewArray::new_null(0),
             keep: Vec::new(),
+            newest_by: Int64Array::new_null(0),
             rows: Vec::new(),
             faults: Vec::new(),
             max_doc_bytes: 0,

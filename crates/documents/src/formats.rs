@@ -55,6 +55,12 @@ pub fn holds_one_document(url: &str) -> bool {
     Format::of(url).is_some_and(|format| format.rows == Rows::One)
 }
 
+/// Returns whether a file of this name says of each of its rows when it was fetched.
+#[must_use]
+pub fn has_fetch_times(url: &str) -> bool {
+    Format::of(url).is_some_and(|format| format.name == "WARC")
+}
+
 /// Returns the place of a row in a file for messages. The rows of WARC files are numbered by their place in the bytes.
 #[must_use]
 pub fn row_place(url: &str, row: u64) -> String {

@@ -41,6 +41,14 @@ pub fn remedy(columns: &DocumentColumns, missing: &str, ids: &[String], texts: &
     format!("there is {}: set {}", there.join(" and "), set.join(", ")).into()
 }
 
+/// Returns the remedy for a file that lacks a column beside those of ids and texts.
+pub fn of_kept(columns: &DocumentColumns, missing: &str) -> &'static str {
+    if columns.newest_by.as_deref() == Some(missing) && !columns.keep.iter().any(|column| column == missing) {
+        return "name the column that tells which row of an id is the newest with newest_by, or set another on_duplicate_id";
+    }
+    "change keep or source_column, or rename it"
+}
+
 /// Returns the remedy for a file that lacks a column whose name is that of a value within another column, `doc.text`.
 pub fn nested(missing: &str, present: &[String]) -> Option<Cow<'static, str>> {
     let (outer, inner) = missing.split_once('.')?;

@@ -6,18 +6,19 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::builder::BinaryViewBuilder;
-use arrow::array::{ArrayRef, Float64Array, Int64Array, LargeStringArray, StringArray};
+use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, StringArray};
 use arrow::datatypes::DataType;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::{MAX_VALUE_BYTES, missing_column};
+use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
 use nearprint_storage::{InputFile, bad_file, bad_format};
 use nearprint_warc::Packing;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadBytes, ReadContext};
 use super::jsonl_lines::{Numbered, Row, Value, WantedColumns};
+use super::newest::newness;
 use super::reader::{DocumentReader, Opened, RowFault};
 use super::{foreign, hint, jsonl_fault};
 use crate::quarantine::BadReason;
@@ -59,12 +60,12 @@ impl JsonlFile {
         let Some(first) = first else {
             return Ok(Self { file, column_types: Vec::new() });
         };
-        for (i, column) in [&columns.id, &columns.text].into_iter().chain(&columns.keep).enumerate() {
+        for (i, column) in [&columns.id, &columns.text].into_iter().chain(columns.kept()).enumerate() {
             if first.values[i].is_none() {
                 let present = lines.names_of_the_last();
                 let remedy = hint::nested(column, &present).unwrap_or_else(|| match i {
                     0 | 1 => hint::remedy(columns, column, &present, &present),
-                    _ => "change keep or source_column, or rename it".into(),
+                    _ => hint::of_kept(columns, column).into(),
                 });
                 return Err(missing_column(file.url, column, NonZeroU64::new(first.line), present, remedy));
             }
@@ -107,15 +108,15 @@ impl DocumentReader for JsonlFile {
         context: &ReadContext,
     ) -> BoxStream<'static, Result<DocumentBatch>> {
         let (file, columns, context) = (self.file.clone(), columns.clone(), context.clone());
-        let keep_types: Arc<[DataType]> = keep_types.into();
+        let keep_types = keep_types.to_vec();
         let opened = async move {
             let lines = Numbered::open(&file, context.max_line_bytes(), &context.read_bytes).await?;
-            let wanted = Arc::new(WantedColumns::new(&columns));
+            let form = Arc::new(Form { wanted: WantedColumns::new(&columns), n_keep: columns.keep.len(), keep_types });
             let batches = futures::stream::try_unfold(lines, move |mut lines| {
-                let (wanted, keep_types, context) = (Arc::clone(&wanted), Arc::clone(&keep_types), context.clone());
+                let (form, context) = (Arc::clone(&form), context.clone());
                 async move {
                     let url = lines.url.clone();
-                    let next = AssertUnwindSafe(next_batch(&mut lines, &wanted, &keep_types, &context)).catch_unwind();
+                    let next = AssertUnwindSafe(next_batch(&mut lines, &form, &context)).catch_unwind();
                     let batch = next.await.unwrap_or_else(|panic| {
                         let reason = format!("the reader failed on it ({})", nearprint_storage::panic_text(&*panic));
                         Err(bad_file(url, reason))
@@ -129,37 +130,49 @@ impl DocumentReader for JsonlFile {
     }
 }
 
-async fn next_batch(
-    lines: &mut Numbered,
-    wanted: &WantedColumns,
-    keep_types: &[DataType],
-    context: &ReadContext,
-) -> Result<Option<DocumentBatch>> {
+/// The columns that are read, and what they become.
+struct Form {
+    wanted: WantedColumns,
+    /// The number of columns of the keep order.
+    n_keep: usize,
+    /// The types of these columns and of `newest_by`.
+    keep_types: Vec<DataType>,
+}
+
+async fn next_batch(lines: &mut Numbered, form: &Form, context: &ReadContext) -> Result<Option<DocumentBatch>> {
     let mut rows = Vec::with_capacity(BATCH_ROWS);
     let mut bytes = 0;
     while rows.len() < BATCH_ROWS && bytes < context.limits.batch_bytes {
-        let Some(row) = lines.next_row(wanted).await? else { break };
+        let Some(row) = lines.next_row(&form.wanted).await? else { break };
         bytes += lines.line.len() as u64;
         rows.push(row);
     }
-    Ok((!rows.is_empty()).then(|| to_documents(rows, keep_types, context)))
+    (!rows.is_empty()).then(|| to_documents(&lines.url, rows, form, context)).transpose()
 }
 
-fn to_documents(mut rows: Vec<Row>, keep_types: &[DataType], context: &ReadContext) -> DocumentBatch {
+fn to_documents(url: &str, mut rows: Vec<Row>, form: &Form, context: &ReadContext) -> Result<DocumentBatch> {
     let ids: Vec<Option<String>> = rows.iter_mut().map(Row::take_id).collect();
     let mut texts = BinaryViewBuilder::with_capacity(rows.len());
     for row in &mut rows {
         texts.append_option(row.take_text(context.max_doc_bytes));
     }
-    let keep = (2..).zip(keep_types).map(|(column, data_type)| keep_array(&mut rows, column, data_type)).collect();
-    DocumentBatch {
+    let kept = (2..).zip(&form.keep_types).map(|(column, data_type)| keep_array(&mut rows, column, data_type));
+    let mut keep: Vec<ArrayRef> = kept.collect();
+    let newest = keep.split_off(form.n_keep.min(keep.len())).pop();
+    let mut faults: Vec<Option<BadReason>> = rows.iter().map(|row| row.fault).collect();
+    let newest_by = match newest {
+        Some(values) => newness(&values, &mut faults).map_err(|error| of_arrow(url, error))?,
+        None => Int64Array::new_null(rows.len()),
+    };
+    Ok(DocumentBatch {
         ids: StringArray::from(ids),
         texts: texts.finish(),
         keep,
+        newest_by,
         rows: rows.iter().map(|row| row.line).collect(),
-        faults: rows.iter().map(|row| row.fault).collect(),
+        faults,
         max_doc_bytes: context.max_doc_bytes,
-    }
+    })
 }
 
 impl Row {
@@ -236,7 +249,7 @@ async fn keep_types(
     mut lines: Numbered,
     first: Row,
 ) -> Result<Vec<(String, DataType)>> {
-    let mut known: Vec<Option<DataType>> = vec![None; columns.keep.len()];
+    let mut known: Vec<Option<DataType>> = vec![None; columns.kept().count()];
     let mut next = Some(first);
     while let Some(row) = next.take().filter(|_| known.contains(&None)) {
         for (data_type, value) in known.iter_mut().zip(&row.values[2..]) {
@@ -250,6 +263,6 @@ async fn keep_types(
         }
         next = lines.next_object(wanted).await?;
     }
-    let known = columns.keep.iter().cloned().zip(known);
+    let known = columns.kept().cloned().zip(known);
     Ok(known.filter_map(|(column, data_type)| Some((column, data_type?))).collect())
 }

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::batch::{DocumentColumns, ReadBytes, ReadContext};
 use super::jsonl_lines::{Numbered, Value, WantedColumns};
+use super::newest::micros;
 use super::reader::RowFault;
 use crate::quarantine::BadReason;
 
@@ -184,6 +185,14 @@ fn of_text(
                         "change keep or the value",
                     )
                 }
+                _ if no_time(columns, &wanted, &values).is_some() => {
+                    let (name, text) = no_time(columns, &wanted, &values)?;
+                    let shown: String = text.chars().take(SHOWN_CHARS).collect();
+                    fault(
+                        format!("column '{name}' is '{}', which is no time", shown.escape_debug()),
+                        "write times like 2026-11-20T03:00:00Z, or name another column with newest_by",
+                    )
+                }
                 _ => {
                     // A keep column has one type, of its first value.
                     let (name, value) = wanted
@@ -200,6 +209,19 @@ fn of_text(
             }
         }
         BadReason::RepeatedId | BadReason::BrokenRecord | BadReason::BrokenBody | BadReason::CutOff => None,
+    }
+}
+
+/// Returns the column that tells the newest row, and its text, if that is no time.
+fn no_time<'a>(
+    columns: &DocumentColumns,
+    wanted: &'a WantedColumns,
+    values: &'a [Option<Value>],
+) -> Option<(&'a str, &'a str)> {
+    columns.newest_by.as_ref()?;
+    match (wanted.names().last()?, values.last()?.as_ref()?) {
+        (name, Value::Text(text)) if micros(text).is_none() => Some((name, text)),
+        _ => None,
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Numbered {
 pub struct Row {
     /// Its number, counted from 1.
     pub line: u64,
-    /// The values of the id, the text and the keep order; `None` if the line lacks the column.
+    /// The values of the id, the text, the keep order and `newest_by`; `None` if the line lacks the column.
     pub values: Vec<Option<Value>>,
     /// The reason for which the line is no document, as far as it shows here.
     pub fault: Option<BadReason>,
@@ -214,10 +214,10 @@ pub struct WantedColumns {
 
 impl WantedColumns {
     pub fn new(columns: &DocumentColumns) -> Self {
-        Self { names: [&columns.id, &columns.text].into_iter().chain(&columns.keep).cloned().collect() }
+        Self { names: [&columns.id, &columns.text].into_iter().chain(columns.kept()).cloned().collect() }
     }
 
-    /// Returns the names of the columns, in the order of their values: of ids, of texts, of the keep order.
+    /// Returns the names of the columns, in the order of their values: of ids, of texts, of the keep order, `newest_by`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }

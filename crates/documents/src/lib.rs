@@ -20,6 +20,8 @@ mod jsonl_fault;
 mod jsonl_filter;
 mod jsonl_lines;
 mod keep_column;
+mod keep_key;
+mod newest;
 mod open;
 mod parquet;
 mod parquet_filter;
@@ -44,15 +46,18 @@ pub mod fuzzing {
 pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
 pub use error::Absent;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
-pub use formats::{FORMATS, endings, filter_file, holds_one_document, is_document_name, left_out, row_place};
+pub use formats::{
+    FORMATS, endings, filter_file, has_fetch_times, holds_one_document, is_document_name, left_out, row_place,
+};
 pub use html::page_text;
 pub use jsonl_lines::{IdColumn, LineId};
+pub use keep_key::{KeepKey, LENGTH};
 pub use nearprint_warc::{Seam, spans_join};
 pub use open::too_many_bad_files;
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList, night_pattern};
-pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy};
+pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy, MAX_REPEATED_IDS};
 pub use reader::{DocumentReader, Format, RowFault};
 pub use web_pages::{WarcId, WebPages};
 pub use web_rows::url_host;

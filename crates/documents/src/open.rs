@@ -275,7 +275,7 @@ impl Documents {
         &self.columns
     }
 
-    /// Returns the type of each keep-order column.
+    /// Returns the type of each keep-order column, and of `newest_by`.
     pub fn keep_types(&self) -> &[DataType] {
         &self.keep_types
     }
@@ -497,7 +497,7 @@ fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &Docum
             })?;
         }
     }
-    Ok(columns.keep.iter().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
+    Ok(columns.kept().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
 }
 
 fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryArray, RecordBatch, StringArray, StringBuilder,
+    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray,
+    StringBuilder,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use nearprint_fault::{Fault, Result};
@@ -26,7 +28,8 @@ use tokio::runtime::Handle;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
 use super::keep_column::{keep_type, keep_type_name, to_keep_type};
-use super::reader::{DocumentReader, Opened};
+use super::newest::newness;
+use super::reader::{DocumentReader, Opened, RowFault};
 use super::{foreign, hint};
 use crate::quarantine::BadReason;
 
@@ -67,8 +70,8 @@ impl ParquetDocuments {
         };
         let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
         require_text(&parquet, columns)?;
-        for column in &columns.keep {
-            column_types.push((column.clone(), keep_column_type(&parquet, column)?));
+        for column in columns.kept() {
+            column_types.push((column.clone(), keep_column_type(&parquet, columns, column)?));
         }
         let row_groups = caught(&file.url, || row_groups(&parquet, &columns.text))?;
         Ok(Self { file, column_types, row_groups, footer: Some(Arc::new(parquet)) })
@@ -84,7 +87,7 @@ impl ParquetDocuments {
         columns: &DocumentColumns,
     ) -> Result<(Self, Arc<ParquetFile>, DocumentColumns)> {
         let parquet = Arc::new(ParquetFile::open_without_page_index(file.clone()).await?);
-        let ids = DocumentColumns { text: columns.id.clone(), keep: Vec::new(), ..columns.clone() };
+        let ids = DocumentColumns { text: columns.id.clone(), keep: Vec::new(), newest_by: None, ..columns.clone() };
         let column_types = vec![(ids.id.clone(), id_type(&parquet, &ids)?)];
         let row_groups = caught(&file.url, || row_groups(&parquet, &ids.id))?;
         Ok((Self { file, column_types, row_groups, footer: Some(Arc::clone(&parquet)) }, parquet, ids))
@@ -129,6 +132,22 @@ impl DocumentReader for ParquetDocuments {
             end
         });
         (0..).zip(ends).find(|&(_, end)| row <= end).map(|(group, _)| group)
+    }
+
+    fn explain(
+        &self,
+        _: u64,
+        reason: BadReason,
+        columns: &DocumentColumns,
+        _: &ReadContext,
+    ) -> BoxFuture<'static, Option<RowFault>> {
+        // All other columns have the types of their files.
+        let column = columns.newest_by.as_ref().filter(|_| reason == BadReason::WrongType);
+        let fault = column.map(|column| RowFault {
+            what: format!("column '{column}' has a text that is no time"),
+            remedy: "write times like 2026-11-20T03:00:00Z, or name another column with newest_by".to_owned(),
+        });
+        std::future::ready(fault).boxed()
     }
 
     /// Returns ranges of consecutive row groups that have at most `max_rows` rows together, or a single row group that
@@ -207,7 +226,7 @@ struct Shape {
 impl Shape {
     fn new(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<Self> {
         let of_parquet = |e| of_parquet(&parquet.file.url, e);
-        let wanted: Vec<&String> = [&columns.id, &columns.text].into_iter().chain(&columns.keep).collect();
+        let wanted: Vec<&String> = [&columns.id, &columns.text].into_iter().chain(columns.kept()).collect();
         let schema = parquet.footer().file_metadata().schema_descr();
         let fields = schema.root_schema().get_fields();
         let fields = fields.iter().map(plain_bytes).collect::<parquet::errors::Result<Vec<_>>>().map_err(of_parquet)?;
@@ -366,7 +385,7 @@ impl TaskReader {
         let texts = found.get(&self.columns.text)?;
         let texts = texts.as_binary_view_opt().cloned().unwrap_or_else(|| BinaryViewArray::new_null(texts.len()));
         let mut keep = Vec::new();
-        for (name, data_type) in self.columns.keep.iter().zip(&self.keep_types) {
+        for (name, data_type) in self.columns.kept().zip(&self.keep_types) {
             let values = found.get(name)?;
             let values = match values.as_binary_view_opt() {
                 Some(bytes) => Arc::new(strings(bytes, &mut faults)) as ArrayRef,
@@ -375,8 +394,12 @@ impl TaskReader {
             let unreadable = |e| bad_file(url, format!("column '{name}': {e}"));
             keep.push(to_keep_type(&values, data_type).map_err(unreadable)?);
         }
+        let newest_by = match keep.split_off(self.columns.keep.len().min(keep.len())).pop() {
+            Some(values) => newness(&values, &mut faults).map_err(|error| of_arrow(url, error))?,
+            None => Int64Array::new_null(batch.num_rows()),
+        };
         let rows = (first_row..).take(batch.num_rows()).collect();
-        Ok(DocumentBatch { ids, texts, keep, rows, faults, max_doc_bytes: self.context.max_doc_bytes })
+        Ok(DocumentBatch { ids, texts, keep, newest_by, rows, faults, max_doc_bytes: self.context.max_doc_bytes })
     }
 }
 
@@ -490,7 +513,7 @@ fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> 
     }
 }
 
-fn keep_column_type(parquet: &ParquetFile, column: &str) -> Result<DataType> {
-    let got = parquet.data_type(column, "change keep or source_column, or rename it")?;
+fn keep_column_type(parquet: &ParquetFile, columns: &DocumentColumns, column: &str) -> Result<DataType> {
+    let got = parquet.data_type(column, hint::of_kept(columns, column))?;
     keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The treatment of input that cannot be used. Up to these limits, rows and files are set aside; beyond them, the command
 /// fails.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InputPolicy {
     /// The number of rows that may fail to be documents.
@@ -14,8 +14,11 @@ pub struct InputPolicy {
     pub max_bad_files: u64,
     /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
-    /// The treatment of rows whose id an earlier row has.
-    pub on_duplicate_id: DuplicateIds,
+    /// The rule for rows of one id. `None` means the rule of the format: of an id that only WARC files have, the newest
+    /// row stays; any other repeat is an error.
+    pub on_duplicate_id: Option<DuplicateIds>,
+    /// The largest share of the rows with an id that the rule may leave out, from 0 to 1.
+    pub max_repeated_ids: f64,
     /// A place without any files is a night without documents. Otherwise that is an error.
     pub allow_empty: bool,
     /// The name of a file that must be in the folder of the documents, such as `_SUCCESS`. Without that file, the
@@ -29,22 +32,33 @@ impl Default for InputPolicy {
             max_bad_rows: 0,
             max_bad_files: 0,
             max_doc_bytes: 64 << 20,
-            on_duplicate_id: DuplicateIds::Fail,
+            on_duplicate_id: None,
+            max_repeated_ids: MAX_REPEATED_IDS,
             allow_empty: false,
             require_marker: None,
         }
     }
 }
 
-/// The treatment of rows whose id an earlier row of the night has.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// The largest share of the rows with an id that a rule may leave out, unless the policy has another. Two crawls of one site
+/// in a night leave out a half at most; a column that holds no ids leaves out nearly all.
+pub const MAX_REPEATED_IDS: f64 = 0.5;
+
+/// The rule for several rows of a night with one id: which of them is the document. The others are set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DuplicateIds {
-    /// The command fails.
-    #[default]
+    /// None: the command fails.
     Fail,
-    /// The first row, in the order of file paths and rows, is the document. The other rows are set aside.
+    /// The first row, in the order of file paths and rows.
     KeepFirst,
+    /// The last row, in the order of file paths and rows.
+    KeepLast,
+    /// The newest row, by the time of a WARC record or by the column `newest_by`. A row without a value is the oldest. Of
+    /// equally new rows, the first.
+    KeepNewest,
+    /// The row that comes first in the keep order. Of equal rows, the first.
+    KeepBest,
 }
 
 /// The reason for which a row is not a document.
@@ -62,7 +76,8 @@ pub enum BadReason {
     /// The text is larger than `max_doc_bytes`; or its line is larger than three times that plus 1 MiB; or an id or a
     /// value of the keep order is larger than 64 KiB.
     TooLarge,
-    /// An earlier row has this id.
+    /// Another row has this id, and the rule for such rows keeps that one. The input is not damaged: limits of bad rows do
+    /// not count it.
     RepeatedId,
     /// The record of a WARC file is damaged.
     BrokenRecord,

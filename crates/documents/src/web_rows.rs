@@ -10,6 +10,7 @@ use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
 use super::keep_column::to_keep_type;
+use super::newest::fetched;
 use crate::quarantine::BadReason;
 
 const URL: &str = "url";
@@ -32,7 +33,8 @@ pub struct WebRow {
     pub fault: Option<BadReason>,
 }
 
-/// Returns the types of the columns of the keep order.
+/// Returns the types of the columns of the keep order. The time at which a page was fetched tells how new it is, whatever the
+/// column is named that tells it elsewhere.
 ///
 /// # Errors
 /// Web pages have no such column.
@@ -72,7 +74,7 @@ pub fn to_documents(
             row.fault = row.fault.or(Some(BadReason::TooLarge));
         }
     }
-    debug_assert_eq!(columns.keep.len(), keep_types.len(), "each column that is kept has a type");
+    debug_assert_eq!(columns.kept().count(), keep_types.len(), "each column that is kept has a type");
     debug_assert!(
         rows.is_sorted_by(|a, b| a.row < b.row),
         "rows keep the order of their file, and each has its own number"
@@ -82,22 +84,31 @@ pub fn to_documents(
         to_keep_type(&array, data_type).map_err(|error| of_arrow(url, error))
     });
     let keep = keep.collect::<Result<_>>()?;
+    let newest_by = fetched(fetch_times(&rows), keep_types.get(columns.keep.len()));
+    let newest_by = newest_by.map_err(|error| of_arrow(url, error))?;
     let mut texts = BinaryViewBuilder::with_capacity(rows.len());
     rows.iter_mut().for_each(|row| texts.append_option(row.text.take()));
     Ok(DocumentBatch {
         ids: rows.iter().map(|row| row.id.as_deref()).collect::<StringArray>(),
         texts: texts.finish(),
         keep,
+        newest_by,
         rows: rows.iter().map(|row| row.row).collect(),
         faults: rows.iter().map(|row| row.fault).collect(),
         max_doc_bytes: context.max_doc_bytes,
     })
 }
 
+fn fetch_times(rows: &[WebRow]) -> Int64Array {
+    rows.iter().map(|row| row.fetch_time).collect()
+}
+
 fn keep_array(rows: &[WebRow], column: &str) -> ArrayRef {
+    if column == FETCH_TIME {
+        return Arc::new(fetch_times(rows));
+    }
     let rows = rows.iter();
     match column {
-        FETCH_TIME => Arc::new(rows.map(|row| row.fetch_time).collect::<Int64Array>()),
         HOST => {
             let host = |row: &WebRow| row.url.as_deref().and_then(url_host).map(str::to_ascii_lowercase);
             Arc::new(rows.map(host).collect::<LargeStringArray>())

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, InputPolicy, night_pattern};
+use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, night_pattern};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::LossLimit;
 use nearprint_parquet::PUBLISHED;
@@ -185,7 +185,9 @@ impl RunRequest {
             "joined": joined,
             "columns": self.columns,
             "max_doc_bytes": self.input.max_doc_bytes,
-            "on_duplicate_id": self.input.on_duplicate_id,
+            // The rule of the formats counts as none, so that nights from before there was one keep their digests: without a
+            // rule, only nights without repeated ids are published, and these are the same with any rule.
+            "on_duplicate_id": self.input.on_duplicate_id.unwrap_or(DuplicateIds::Fail),
             "keep": keep,
             "join": self.profile.join,
             "pairs": self.pairs,

@@ -22,7 +22,7 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, ROW, SKIPPED, SkipReason, fixed_size_binary};
+use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, NEWEST_BY, ROW, SKIPPED, SkipReason, fixed_size_binary};
 use crate::file_reading::FileReading;
 use crate::stream::{TaskBatch, produce};
 
@@ -31,7 +31,7 @@ use crate::stream::{TaskBatch, produce};
 pub struct FingerprintSpec {
     /// The columns of the documents.
     pub columns: DocumentColumns,
-    /// The type of each column of the keep order, as Arrow writes it.
+    /// The type of each column of the keep order, and of `newest_by`, as Arrow writes it.
     pub keep_types: Vec<String>,
     /// The profile by which texts become fingerprints.
     pub profile: ProfileConfig,
@@ -196,7 +196,7 @@ fn file_note(reading: FileReading, Note { reason, passed, span }: Note<'_>) -> R
 }
 
 /// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the number of features, the reason
-/// why there is no fingerprint, the place of the row, and the keep keys.
+/// why there is no fingerprint, the place of the row, how new it is, and the keep keys.
 fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     let nullable = |f: &Arc<Field>| f.as_ref().clone().with_nullable(true);
     let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(nullable).collect();
@@ -207,6 +207,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     fields.push(Field::new(FILE, DataType::UInt32, false));
     fields.push(Field::new(ROW, DataType::UInt64, false));
     fields.push(Field::new(BAD, DataType::UInt8, false));
+    fields.push(Field::new(NEWEST_BY, DataType::Int64, true));
     fields.extend(
         keep.iter().zip(keep_types).map(|(name, t)| Field::new(format!("{KEEP_PREFIX}{name}"), t.clone(), true)),
     );
@@ -349,7 +350,7 @@ fn fingerprint_batch(
         .collect();
     debug_assert_eq!(bad.len(), batch.rows.len(), "a reader gives each row its number");
     debug_assert!(
-        [batch.ids.len(), batch.texts.len(), batch.faults.len()] == [n; 3]
+        [batch.ids.len(), batch.texts.len(), batch.faults.len(), batch.newest_by.len()] == [n; 4]
             && batch.keep.iter().all(|kept| kept.len() == n),
         "the columns that a reader gives are of the same rows"
     );
@@ -360,6 +361,7 @@ fn fingerprint_batch(
     columns.push(Arc::new(UInt32Array::from_iter_values(std::iter::repeat_n(u32::from(task.reading), n))));
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
     columns.push(Arc::new(UInt8Array::from_iter_values(bad.into_iter().map(BadReason::code))));
+    columns.push(Arc::new(batch.newest_by));
     columns.extend(batch.keep);
     RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use nearprint_documents::DocumentPlace;
+use nearprint_documents::{DocumentPlace, DuplicateIds};
 
 use super::file_names::local_path;
 use crate::bytes::Bytes;
@@ -24,9 +24,12 @@ pub struct InputArgs {
     /// Quarantine rows with larger texts, such as 64MiB
     #[arg(long, value_name = "BYTES")]
     pub max_doc_bytes: Option<Bytes>,
-    /// Treatment of rows whose id an earlier row has
-    #[arg(long, value_name = "POLICY")]
+    /// Which of several rows with one id stays
+    #[arg(long, value_name = "RULE")]
     pub on_duplicate_id: Option<OnDuplicateId>,
+    /// Largest share of the rows with an id that the rule may leave out; more fail the run
+    #[arg(long, value_name = "SHARE")]
+    pub max_repeated_ids: Option<f64>,
     /// Read binary columns of Parquet files as UTF-8
     #[arg(long)]
     pub binary_as_utf8: bool,
@@ -37,11 +40,32 @@ pub struct InputArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum OnDuplicateId {
-    /// Fail the run
+    /// None: fail the run
     Fail,
-    /// Keep the first row in the order of file paths and rows, and quarantine the others
+    /// The first row, in the order of file paths and rows
     #[value(name = "keep_first", alias = "keep-first")]
     KeepFirst,
+    /// The last row, in the order of file paths and rows
+    #[value(name = "keep_last", alias = "keep-last")]
+    KeepLast,
+    /// The newest row, by the time of a WARC record or the column newest_by
+    #[value(name = "keep_newest", alias = "keep-newest")]
+    KeepNewest,
+    /// The row that comes first in the keep order
+    #[value(name = "keep_best", alias = "keep-best")]
+    KeepBest,
+}
+
+impl From<OnDuplicateId> for DuplicateIds {
+    fn from(rule: OnDuplicateId) -> Self {
+        match rule {
+            OnDuplicateId::Fail => Self::Fail,
+            OnDuplicateId::KeepFirst => Self::KeepFirst,
+            OnDuplicateId::KeepLast => Self::KeepLast,
+            OnDuplicateId::KeepNewest => Self::KeepNewest,
+            OnDuplicateId::KeepBest => Self::KeepBest,
+        }
+    }
 }
 
 /// The place of the documents.

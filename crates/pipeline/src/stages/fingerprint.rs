@@ -85,7 +85,10 @@ pub struct FingerprintCounts {
     pub n_empty: u64,
     /// The number of documents whose text is NULL.
     pub n_null_text: u64,
-    /// The number of rows that are not documents.
+    /// The number of rows with an id of another row that the rule for repeated ids left out.
+    #[serde(default)]
+    pub n_repeated_ids: u64,
+    /// The number of rows that are not documents for another reason.
     pub n_bad_rows: u64,
     /// The numbers of these rows by reason. Reasons without rows are left out.
     pub bad_rows_by_reason: BTreeMap<String, u64>,
@@ -196,11 +199,13 @@ pub async fn fingerprint_documents(
     }
     let left_out: BTreeSet<FileReading> = notes.bad.keys().chain(again.keys()).copied().collect();
     notes.passed.retain(|(reading, _), _| !left_out.contains(reading));
-    let policy = CollectPolicy { on_duplicate_id: input.on_duplicate_id, left_out };
+    let (on_duplicate_id, max_repeated_ids) = (input.on_duplicate_id, input.max_repeated_ids);
+    let policy = CollectPolicy { on_duplicate_id, max_repeated_ids, left_out };
     let batch = collecting.finish(&policy, |file| urls.of(file.into()).to_owned())?;
-    refuse_bad_rows(&batch, input.max_bad_rows, &urls, &documents).await?;
+    let bad_rows = without_repeats(&batch.bad_rows);
+    refuse_bad_rows(&bad_rows, batch.len(), input.max_bad_rows, &urls, &documents).await?;
     let bad_files = all_bad_files(&documents, &urls, &notes);
-    let counts = counts(&batch, &documents, &notes, &bad_files);
+    let counts = counts(&batch, &bad_rows, &documents, &notes, &bad_files);
     refuse_nothing_read(&bad_files, counts.n_files)?;
     warn(&bad_files, &counts);
     Ok(Fingerprinted { batch, counts, documents, urls, notes })
@@ -319,10 +324,15 @@ async fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, readin
             let Reading { urls, documents, .. } = reading;
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("stopped at {said}");
-            Err(too_many_bad_rows(bad, allowed, (example, remedy), false, urls))
+            Err(too_many_bad_rows(&bad.iter().collect::<Vec<_>>(), allowed, (example, remedy), false, urls))
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the rows that are not documents, without those that the rule for repeated ids left out.
+fn without_repeats(rows: &[BadRow]) -> Vec<&BadRow> {
+    rows.iter().filter(|bad| bad.reason != BadReason::RepeatedId).collect()
 }
 
 fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
@@ -373,12 +383,18 @@ fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
     }
 }
 
-async fn refuse_bad_rows(batch: &QueryBatch, allowed: u64, urls: &FileUrls, documents: &Documents) -> Result<()> {
-    match batch.bad_rows.first() {
-        Some(first) if batch.bad_rows.len() as u64 > allowed => {
+async fn refuse_bad_rows(
+    bad: &[&BadRow],
+    n_documents: usize,
+    allowed: u64,
+    urls: &FileUrls,
+    documents: &Documents,
+) -> Result<()> {
+    match bad.first() {
+        Some(first) if bad.len() as u64 > allowed => {
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("first: {said}");
-            Err(too_many_bad_rows(&batch.bad_rows, allowed, (example, remedy), batch.len() == 0, urls))
+            Err(too_many_bad_rows(bad, allowed, (example, remedy), n_documents == 0, urls))
         }
         _ => Ok(()),
     }
@@ -403,7 +419,7 @@ fn place_of(bad: &BadRow, urls: &FileUrls) -> String {
 const LISTED_BAD_ROWS: usize = 10;
 
 fn too_many_bad_rows(
-    bad: &[BadRow],
+    bad: &[&BadRow],
     allowed: u64,
     (example, mending): (String, Option<String>),
     none_is_good: bool,
@@ -430,7 +446,7 @@ fn too_many_bad_rows(
     Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(matter)
 }
 
-fn by_reason(bad: &[BadRow]) -> BTreeMap<String, u64> {
+fn by_reason(bad: &[&BadRow]) -> BTreeMap<String, u64> {
     let mut counted = BTreeMap::new();
     for bad in bad {
         *counted.entry(bad.reason.name().to_owned()).or_default() += 1;
@@ -438,9 +454,14 @@ fn by_reason(bad: &[BadRow]) -> BTreeMap<String, u64> {
     counted
 }
 
-fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files: &[BadFile]) -> FingerprintCounts {
+fn counts(
+    batch: &QueryBatch,
+    bad_rows: &[&BadRow],
+    documents: &Documents,
+    notes: &FileNote,
+    bad_files: &[BadFile],
+) -> FingerprintCounts {
     let skipped = |reason| batch.skipped.iter().filter(|&s| s == Some(&reason)).count() as u64;
-    let bad_rows_by_reason = by_reason(&batch.bad_rows);
     let mut passed_records_by_reason: BTreeMap<String, u64> = BTreeMap::new();
     for ((_, reason), n) in &notes.passed {
         *passed_records_by_reason.entry(reason.clone()).or_default() += n;
@@ -453,8 +474,9 @@ fn counts(batch: &QueryBatch, documents: &Documents, notes: &FileNote, bad_files
         n_too_short: skipped(SkipReason::TooShort),
         n_empty: skipped(SkipReason::Empty),
         n_null_text: skipped(SkipReason::NullText),
-        n_bad_rows: batch.bad_rows.len() as u64,
-        bad_rows_by_reason,
+        n_repeated_ids: (batch.bad_rows.len() - bad_rows.len()) as u64,
+        n_bad_rows: bad_rows.len() as u64,
+        bad_rows_by_reason: by_reason(bad_rows),
         n_passed_records: passed_records_by_reason.values().sum(),
         passed_records_by_reason,
         n_bad_files: bad_files.len() as u64,
@@ -566,7 +588,7 @@ pub fn write_skipped(batch: &QueryBatch, folder: &std::path::Path, name: &str) -
     writer.finish()
 }
 
-/// Writes the rows that are not documents, by file and row.
+/// Writes the rows that are not documents, by file and row. Those with a repeated id are among them.
 pub fn write_quarantine(done: &Fingerprinted, folder: &std::path::Path, name: &str) -> Result<Vec<StagedFile>> {
     let mut writer = DatasetWriter::new(folder, name, &QUARANTINE, &[]);
     for rows in done.batch.bad_rows.chunks(BATCH_ROWS) {

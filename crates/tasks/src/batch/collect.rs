@@ -1,15 +1,18 @@
 //! Collects fingerprinted documents as the query batch: decides which rows are documents, and puts them in order.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
+    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array, UInt64Array,
 };
-use arrow::compute::{SortColumn, SortOptions, cast, concat, filter, lexsort_to_indices, take};
-use arrow::datatypes::{DataType, Float64Type, UInt8Type, UInt32Type, UInt64Type};
-use nearprint_documents::{BadReason, BadRow, DuplicateIds, row_place};
+use arrow::compute::{SortColumn, cast, concat, filter, interleave, lexsort_to_indices, take};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
+use nearprint_documents::{
+    BadReason, BadRow, DuplicateIds, KeepKey, LENGTH, MAX_REPEATED_IDS, has_fetch_times, row_place,
+};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
@@ -20,7 +23,7 @@ use rayon::prelude::*;
 
 use super::decimal_order::DecimalOrder;
 use super::query_batch::{
-    FILE, Ids, KEEP_PREFIX, KeepKey, LENGTH, LOW_HALF, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
+    FILE, Ids, KEEP_PREFIX, LOW_HALF, NEWEST_BY, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
 };
 use crate::file_reading::FileReading;
 
@@ -32,12 +35,21 @@ pub(crate) const BAD: &str = "bad";
 const MAX_EXAMPLES: usize = 3;
 
 /// The rules for the rows that are left out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CollectPolicy {
-    /// Decides what happens to rows that repeat a document id.
-    pub on_duplicate_id: DuplicateIds,
+    /// The rule for rows of one id. `None` means that of an id that only WARC files have, the newest row stays, and that any
+    /// other repeat is an error.
+    pub on_duplicate_id: Option<DuplicateIds>,
+    /// The largest share of the rows with an id that the rule may leave out.
+    pub max_repeated_ids: f64,
     /// The readings of files that are treated as if they had no rows.
     pub left_out: BTreeSet<FileReading>,
+}
+
+impl Default for CollectPolicy {
+    fn default() -> Self {
+        Self { on_duplicate_id: Some(DuplicateIds::Fail), max_repeated_ids: MAX_REPEATED_IDS, left_out: BTreeSet::new() }
+    }
 }
 
 /// A query batch while its documents arrive, in any order. Its columns grow, and [`finish`](Self::finish) puts them in
@@ -60,6 +72,8 @@ pub struct Collecting<'a> {
     sources: Column<u32>,
     /// The position of each source name in the order of arrival.
     source_names: HashMap<String, u32>,
+    /// How new each document is, as far as it is known.
+    newest_by: Column<i64>,
     keep: Vec<KeepColumn>,
     keep_bytes: usize,
     bad_rows: Vec<BadRow>,
@@ -87,6 +101,7 @@ impl<'a> Collecting<'a> {
             source,
             sources: Column::default(),
             source_names: HashMap::new(),
+            newest_by: Column::default(),
             keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
             keep_bytes: 0,
             bad_rows: Vec::new(),
@@ -113,6 +128,7 @@ impl<'a> Collecting<'a> {
             batch.column_by_name(N_FEATURES).map(|_| columns.primitive::<UInt32Type>(N_FEATURES)).transpose()?;
         let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
         let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
+        let newest = batch.column_by_name(NEWEST_BY).map(|_| columns.primitive::<Int64Type>(NEWEST_BY)).transpose()?;
         let bad = batch.column_by_name(BAD).map(|_| columns.primitive::<UInt8Type>(BAD)).transpose()?;
         let id_of = |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
         let reason_of = |at: usize| {
@@ -137,6 +153,7 @@ impl<'a> Collecting<'a> {
             self.low_halves.push(low_halves.filter(|low| low.is_valid(at)).map(|low| low.value(at)));
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
             self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
+            self.newest_by.push(newest.filter(|newest| newest.is_valid(at)).map(|newest| newest.value(at)));
             self.text_hashes.push(fixed(text_hashes, at));
             let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
             self.skipped.push(reason.map(skip_reason).transpose()?);
@@ -151,7 +168,8 @@ impl<'a> Collecting<'a> {
         let n = self.fingerprints.n_rows();
         debug_assert!(
             [self.low_halves.n_rows(), self.sketches.n_rows(), self.n_features.n_rows()] == [n; 3]
-                && [self.text_hashes.n_rows(), self.skipped.n_rows(), self.lengths.n_rows()] == [n; 3],
+                && [self.text_hashes.n_rows(), self.skipped.n_rows(), self.lengths.n_rows()] == [n; 3]
+                && self.newest_by.n_rows() == n,
             "each document has its place in every column"
         );
         Ok(())
@@ -225,14 +243,15 @@ impl<'a> Collecting<'a> {
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()
             + self.sources.memory_bytes()
+            + self.newest_by.memory_bytes()
             + self.keep_bytes
     }
 
     /// Returns the batch, in order.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if ids are repeated and the policy does not keep the
-    /// first row of each id.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if ids are repeated and the policy has no rule for them,
+    /// or if the rule leaves out more rows than it may.
     pub fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
         let n = self.fingerprints.n_rows();
         let numbered = self.ids.is_empty() && n > 0;
@@ -240,7 +259,7 @@ impl<'a> Collecting<'a> {
         let order =
             if numbered { DecimalOrder::new(n).numbers().collect() } else { self.order_by_id(policy, name_of)? };
         let ids = if numbered { Ids::Numbered(DecimalOrder::new(n)) } else { Ids::Named(self.ids.take(&order)) };
-        drop((self.places, self.ids));
+        drop((self.places, self.ids, self.newest_by));
         self.bad_rows.retain(|bad| !policy.left_out.contains(&FileReading::from(bad.file)));
         self.bad_rows.sort_unstable();
         let lengths = self.lengths.take(&order);
@@ -277,59 +296,165 @@ impl<'a> Collecting<'a> {
         Err(defect(format!("{n} documents with {n_ids} ids and {n_sources} sources")))
     }
 
-    /// Returns the arrivals in id order, without those of files that are left out. Of each id, only the first arrival
-    /// by file and row remains.
+    /// Returns the arrivals in id order, without those of files that are left out. Of each id, only the row remains that the
+    /// rule keeps.
     fn order_by_id(&mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<Vec<u32>> {
         let mut order = self.ids.order();
         if !policy.left_out.is_empty() {
             order.retain(|&at| !policy.left_out.contains(&FileReading::from(self.places.of(at).0)));
         }
-        let repeats = self.without_repeats(&mut order);
-        if policy.on_duplicate_id == DuplicateIds::Fail {
-            self.refuse_repeats(&repeats, name_of)?;
+        let n_before = order.len();
+        let repeats = self.without_repeats(&mut order, policy, &name_of)?;
+        debug_assert_eq!(order.len() + repeats.len(), n_before, "each row stays or repeats an id");
+        let (without_rule, left_out): (Vec<Repeat>, Vec<Repeat>) =
+            repeats.into_iter().partition(|repeat| repeat.rule == DuplicateIds::Fail);
+        if !without_rule.is_empty() {
+            return Err(self.without_rule(&without_rule, name_of));
         }
-        for (_, at) in repeats {
-            let ((file, row), id) = (self.places.of(at), self.ids.text(at).into_owned());
+        if share(left_out.len(), n_before) > policy.max_repeated_ids {
+            return Err(self.too_many(&left_out, n_before, policy.max_repeated_ids, name_of));
+        }
+        for Repeat { other, .. } in left_out {
+            let ((file, row), id) = (self.places.of(other), self.ids.text(other).into_owned());
             self.bad_rows.push(BadRow { file, row, reason: BadReason::RepeatedId, id: Some(id) });
         }
         Ok(order)
     }
 
-    /// Keeps one row of each id, the first by file and row. Returns the other rows, each behind the row that stays.
-    fn without_repeats(&self, order: &mut Vec<u32>) -> Vec<(u32, u32)> {
+    /// Keeps one row of each id, by the rule for it. Returns the other rows.
+    fn without_repeats(
+        &self,
+        order: &mut Vec<u32>,
+        policy: &CollectPolicy,
+        name_of: impl Fn(u32) -> String,
+    ) -> Result<Vec<Repeat>> {
         debug_assert!(order.is_sorted_by(|&a, &b| self.ids.get(a) <= self.ids.get(b)), "equal ids stand side by side");
+        let is_same = |a: &u32, b: &u32| self.ids.get(*a) == self.ids.get(*b);
+        let ranks = match policy.on_duplicate_id {
+            Some(DuplicateIds::KeepBest) => {
+                let repeated = order.chunk_by(is_same).filter(|group| group.len() > 1).flatten();
+                self.keep_ranks(&repeated.copied().collect::<Vec<u32>>())?
+            }
+            _ => HashMap::new(),
+        };
+        let mut have_times: HashMap<u32, bool> = HashMap::new();
         let mut repeats = Vec::new();
-        for group in order.chunk_by_mut(|&a, &b| self.ids.get(a) == self.ids.get(b)).filter(|group| group.len() > 1) {
-            group.sort_unstable_by_key(|&at| self.places.of(at));
-            let first = group[0];
-            repeats.extend(group[1..].iter().map(|&other| (first, other)));
+        for group in order.chunk_by_mut(is_same).filter(|group| group.len() > 1) {
+            let mut has_time = |at: u32| {
+                let (file, _) = self.places.of(at);
+                *have_times.entry(file).or_insert_with(|| has_fetch_times(&name_of(file)))
+            };
+            let rule = match policy.on_duplicate_id {
+                Some(rule) => rule,
+                None if group.iter().all(|&at| has_time(at)) => DuplicateIds::KeepNewest,
+                None => DuplicateIds::Fail,
+            };
+            let place = |at: u32| self.places.of(at);
+            match rule {
+                DuplicateIds::Fail | DuplicateIds::KeepFirst => group.sort_unstable_by_key(|&at| place(at)),
+                DuplicateIds::KeepLast => group.sort_unstable_by_key(|&at| Reverse(place(at))),
+                // A row without a value is older than all others.
+                DuplicateIds::KeepNewest => {
+                    group.sort_unstable_by_key(|&at| (Reverse(self.newest_by.get(at).copied()), place(at)));
+                }
+                DuplicateIds::KeepBest => group.sort_unstable_by_key(|at| ranks.get(at).copied()),
+            }
+            let stays = group[0];
+            repeats.extend(group[1..].iter().map(|&other| Repeat { stays, other, rule }));
         }
-        order.dedup_by(|b, a| self.ids.get(*a) == self.ids.get(*b));
-        repeats
+        order.dedup_by(|b, a| is_same(a, b));
+        Ok(repeats)
     }
 
-    fn refuse_repeats(&self, repeats: &[(u32, u32)], name_of: impl Fn(u32) -> String) -> Result<()> {
-        if repeats.is_empty() {
-            return Ok(());
+    /// Returns the rank of each of these documents by the keep keys, then by file and row.
+    fn keep_ranks(&self, documents: &[u32]) -> Result<HashMap<u32, u32>> {
+        if documents.is_empty() {
+            return Ok(HashMap::new());
         }
+        let mut kept = self.keep.iter();
+        let mut columns = Vec::with_capacity(self.keys.len() + 2);
+        for key in self.keys {
+            let values: ArrayRef = if key.column == LENGTH {
+                let lengths = documents.iter().map(|&at| self.lengths.get(at).copied().unwrap_or(0));
+                Arc::new(UInt32Array::from_iter_values(lengths))
+            } else {
+                let arrays = kept.next().ok_or_else(|| defect(format!("no values of the keep key {}", key.column)))?;
+                values_at(arrays, documents)?
+            };
+            columns.push(key.sorting(values));
+        }
+        let (files, rows): (Vec<u32>, Vec<u64>) = documents.iter().map(|&at| self.places.of(at)).unzip();
+        columns.push(SortColumn { values: Arc::new(UInt32Array::from(files)), options: None });
+        columns.push(SortColumn { values: Arc::new(UInt64Array::from(rows)), options: None });
+        let order = lexsort_to_indices(&columns, None).map_err(defect)?;
+        Ok((0..).zip(order.values()).map(|(rank, &i)| (documents[i as usize], rank)).collect())
+    }
+
+    /// Says of some repeats which rows they are.
+    fn examples(&self, repeats: &[Repeat], name_of: impl Fn(u32) -> String) -> String {
         let place = |at: u32| {
             let (file, row) = self.places.of(at);
             row_place(&name_of(file), row)
         };
-        let example = |&(first, other): &(u32, u32)| {
-            let id: String = self.ids.text(first).chars().take(100).collect();
-            format!("'{}' in {} and {}", id.escape_debug(), place(first), place(other))
+        let example = |&Repeat { stays, other, .. }: &Repeat| {
+            let id: String = self.ids.text(stays).chars().take(100).collect();
+            format!("'{}' in {} and {}", id.escape_debug(), place(stays), place(other))
         };
-        let examples: Vec<String> = repeats.iter().take(MAX_EXAMPLES).map(example).collect();
-        let n = repeats.len();
-        let rows = if n == 1 { "1 row repeats".to_owned() } else { format!("{n} rows repeat") };
-        let reason = format!("{rows} a document id: {}", examples.join("; "));
-        let remedy = format!(
-            "make ids unique, or keep the first row of each id with on_duplicate_id = \"keep_first\" and a max_bad_rows of at \
-             least {n}"
-        );
-        Err(Fault::new(ErrorKind::BadData, reason).remedy(remedy))
+        repeats.iter().take(MAX_EXAMPLES).map(example).collect::<Vec<_>>().join("; ")
     }
+
+    fn without_rule(&self, repeats: &[Repeat], name_of: impl Fn(u32) -> String) -> Fault {
+        let rows = match repeats.len() {
+            1 => "1 row repeats".to_owned(),
+            n => format!("{n} rows repeat"),
+        };
+        let reason = format!("{rows} a document id: {}", self.examples(repeats, name_of));
+        let remedy = "make ids unique, or say which row of an id stays: on_duplicate_id = \"keep_newest\" (by the column that \
+                      newest_by names), \"keep_best\" (by the keep order), \"keep_first\" or \"keep_last\" (by file path and row)";
+        Fault::new(ErrorKind::BadData, reason).remedy(remedy)
+    }
+
+    fn too_many(&self, repeats: &[Repeat], n_rows: usize, allowed: f64, name_of: impl Fn(u32) -> String) -> Fault {
+        let reason = format!(
+            "{} of {n_rows} rows repeat a document id, a larger share than max_repeated_ids = {allowed} allows: {}",
+            repeats.len(),
+            self.examples(repeats, name_of)
+        );
+        let remedy = "check that id_column is the column of the ids, or raise max_repeated_ids; 1 allows any share";
+        Fault::new(ErrorKind::BadData, reason).remedy(remedy)
+    }
+}
+
+/// A row that repeats the id of another one.
+struct Repeat {
+    /// The row that stays.
+    stays: u32,
+    /// The row that repeats its id.
+    other: u32,
+    rule: DuplicateIds,
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of rows")]
+fn share(part: usize, whole: usize) -> f64 {
+    if part == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Returns the values of some documents, of arrays that have one value for each document.
+fn values_at(arrays: &[ArrayRef], documents: &[u32]) -> Result<ArrayRef> {
+    let mut starts = Vec::with_capacity(arrays.len());
+    let mut n = 0;
+    for array in arrays {
+        starts.push(n);
+        n += array.len();
+    }
+    let place = |&document: &u32| {
+        let at = document as usize;
+        // Of arrays that begin at the same place, all but the last are empty. The first one begins at 0.
+        let array = starts.partition_point(|&start| start <= at) - 1;
+        (array, at - starts[array])
+    };
+    let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    interleave(&arrays, &documents.iter().map(place).collect::<Vec<_>>()).map_err(defect)
 }
 
 /// Returns a column of the keep order as text. Numbers of JSONL are floats, even whole ones.
@@ -362,8 +487,7 @@ fn keep_order(
             let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
             take(&concat(&arrays).map_err(defect)?, &documents, None).map_err(defect)?
         };
-        columns
-            .push(SortColumn { values, options: Some(SortOptions { descending: key.descending, nulls_first: false }) });
+        columns.push(key.sorting(values));
     }
     // The last key makes every order total, so that ties never depend on the input's order.
     let n = row_number(order.len());

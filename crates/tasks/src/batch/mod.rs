@@ -8,7 +8,8 @@ mod row_columns;
 
 pub(crate) use collect::BAD;
 pub use collect::{CollectPolicy, Collecting};
-pub(crate) use query_batch::{FILE, KEEP_PREFIX, LOW_HALF, ROW, SKIPPED};
-pub use query_batch::{KeepKey, LENGTH, QueryBatch, SkipReason, Sources};
+pub use nearprint_documents::{KeepKey, LENGTH};
+pub(crate) use query_batch::{FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, ROW, SKIPPED};
+pub use query_batch::{QueryBatch, SkipReason, Sources};
 pub use row_columns::RowColumns;
 pub(crate) use row_columns::fixed_size_binary;

@@ -95,7 +95,7 @@ pub struct QueryBatch {
     pub sources: Option<Sources>,
     /// The rows by the configured keep order, then by id. `None` means the order of the ids.
     pub keep_order: Option<Vec<u32>>,
-    /// The rows of the input that are not documents.
+    /// The rows of the input that are not documents, by file and row. The rule for repeated ids left some of them out.
     pub bad_rows: Vec<BadRow>,
 }
 
@@ -125,36 +125,6 @@ pub(crate) enum Ids {
     Numbered(DecimalOrder),
 }
 
-/// One key of the keep order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeepKey {
-    /// A column of the documents, or `length`: the number of characters of the normalised text.
-    pub column: String,
-    /// Larger values come first.
-    pub descending: bool,
-}
-
-/// The name of the built-in keep key.
-pub const LENGTH: &str = "length";
-
-impl KeepKey {
-    /// Parses `column asc` or `column desc`. `column` alone means ascending.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the text is anything else.
-    pub fn parse(text: &str) -> Result<Self> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        match words[..] {
-            [column] | [column, "asc"] => Ok(Self { column: column.to_owned(), descending: false }),
-            [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
-            _ => Err(Fault::config(
-                "keep".to_owned(),
-                format!("'{text}' is not 'column', which means 'column asc', nor 'column asc' or 'column desc'"),
-            )),
-        }
-    }
-}
-
 /// Columns of a fingerprinted document beside those of the fingerprints dataset. All except file and row may be left
 /// out. So may `doc_id`: if no batch has it, row numbers stand in for ids.
 pub(crate) const LOW_HALF: &str = "low_half";
@@ -162,6 +132,8 @@ pub(crate) const SKIPPED: &str = "skipped";
 pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";
+/// How new a row is among those with its id.
+pub(crate) const NEWEST_BY: &str = "newest_by";
 
 impl QueryBatch {
     /// Returns the number of documents.
