@@ -4,7 +4,9 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use nearprint_documents::{DocumentColumns, DuplicateIds, InputPolicy, MAX_REPEATED_IDS, WarcId, WebPages};
+use nearprint_documents::{
+    DocumentColumns, DuplicateIds, InputPolicy, KeepKey, LENGTH, MAX_REPEATED_IDS, Repeats, WarcId, WebPages,
+};
 use nearprint_fault::{Fault, foreign};
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_night::{Breakers, usual_lost_share};
@@ -12,7 +14,6 @@ use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
 use nearprint_profile::{self as profile, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig};
 use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
-use nearprint_tasks::{KeepKey, LENGTH};
 use nearprint_tokenize::{Resources as AnalyzerResources, TokenizeConfig};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -85,7 +86,7 @@ pub struct JobConfig {
     #[schemars(extend("x-digest" = "night"))]
     max_doc_bytes: Bytes,
     /// The rule that says which row of an id stays. Without it, of pages in WARC files the newest, and other repeats fail.
-    #[schemars(extend("x-digest" = "night"))]
+    #[schemars(with = "DuplicateIds", extend("x-digest" = "night"))]
     on_duplicate_id: Option<DuplicateIds>,
     /// The column that says which row is the newest: a time or a number.
     #[schemars(extend("x-digest" = "night"))]
@@ -632,6 +633,14 @@ impl JobConfig {
             ClusterRule::Star => "star",
             ClusterRule::Component => "component",
         };
+        let on_duplicate_id = match self.on_duplicate_id {
+            None => "keep_newest in WARC files, else fail",
+            Some(DuplicateIds::Fail) => "fail",
+            Some(DuplicateIds::KeepFirst) => "keep_first",
+            Some(DuplicateIds::KeepLast) => "keep_last",
+            Some(DuplicateIds::KeepNewest) => "keep_newest",
+            Some(DuplicateIds::KeepBest) => "keep_best",
+        };
         let settings = [
             ("profile", self.profile.clone()),
             ("bits", profile.bits.to_string()),
@@ -641,6 +650,7 @@ impl JobConfig {
             ("keep", keep),
             ("max_lost_share", lost_share.to_string()),
             ("source_column", self.source_column.clone().unwrap_or_else(|| "none: the host of the id".to_owned())),
+            ("on_duplicate_id", on_duplicate_id.to_owned()),
         ];
         Ok(settings.map(|(key, value)| (key.to_owned(), value)).to_vec())
     }
@@ -724,6 +734,17 @@ impl JobConfig {
     pub fn columns(&self) -> Result<DocumentColumns, Failure> {
         let (_, columns) = self.keep()?;
         Ok(DocumentColumns { keep: Vec::new(), newest_by: None, ..columns })
+    }
+
+    /// Returns the rule for rows with one id, and the columns of ids and texts with those that the rule needs.
+    pub fn repeats(&self) -> Result<(Repeats, DocumentColumns), Failure> {
+        let (keys, columns) = self.keep()?;
+        let (keep, columns) = match self.on_duplicate_id {
+            Some(DuplicateIds::KeepBest) => (keys, columns),
+            _ => (Vec::new(), DocumentColumns { keep: Vec::new(), ..columns }),
+        };
+        let InputPolicy { on_duplicate_id, max_repeated_ids, .. } = self.input()?;
+        Ok((Repeats { on_duplicate_id, max_repeated_ids, keep }, columns))
     }
 
     pub fn s3(&self) -> S3Config {

@@ -110,7 +110,12 @@ impl Page<'_> {
             ("night_documents", "Documents of that night", "n_documents"),
             ("night_existing_fingerprints", "Fingerprints of earlier nights that it was joined with", "n_existing"),
             ("night_pairs", "Pairs of that night", "n_pairs"),
-            ("night_bad_rows", "Rows of that night in quarantine", "n_bad_rows"),
+            (
+                "night_repeated_ids",
+                "Rows of that night that were left out because another row has the id",
+                "n_repeated_ids",
+            ),
+            ("night_bad_rows", "Rows of that night that are no documents for another reason", "n_bad_rows"),
             ("night_bad_files", "Files of that night that could not be read", "n_bad_files"),
             ("night_commit", "Number of the store's commit", "commit"),
         ];

@@ -88,17 +88,13 @@ fn bad_rows_name_the_limit_that_lets_them_pass() {
 }
 
 #[test]
-fn repeated_ids_name_the_keys_that_keep_the_first_and_no_command_that_discards_rows_unread() {
+fn repeated_ids_name_the_rules_and_no_command_that_discards_rows_unread() {
     let night = night();
     night.documents(DT, &[("a", &text(1, 40)), ("a", &text(2, 40))]);
     let run = format!("nearprint run -c job.toml --dt {DT}");
     let said = typed(&night, &run);
     assert!(said.code == 65 && !said.stderr.contains("hint:"), "{}", said.stderr);
-    assert!(
-        said.stderr.contains("on_duplicate_id = \"keep_first\" and a max_bad_rows of at least 1"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("say which row of an id stays: on_duplicate_id = \"keep_newest\""), "{}", said.stderr);
 }
 
 #[test]

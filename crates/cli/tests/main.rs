@@ -43,6 +43,7 @@ mod profiles;
 mod query;
 mod recrawls;
 mod references;
+mod repeats;
 mod report;
 mod s3;
 mod schema;

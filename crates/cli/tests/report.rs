@@ -154,7 +154,7 @@ fn a_page_of_an_empty_night_and_of_a_release_without_counts_of_sources_can_be_ma
 fn attacked() -> (Night, Vec<String>) {
     let payloads = std::fs::read_to_string(root().join("crates/cli/tests/data/xss.txt")).unwrap();
     let payloads: Vec<String> = payloads.lines().map(str::to_owned).collect();
-    let night = Night::new("max_lost_share = 1\non_duplicate_id = \"keep_first\"\nmax_bad_rows = 100\n");
+    let night = Night::new("max_lost_share = 1\nmax_doc_bytes = \"16KiB\"\nmax_bad_rows = 100\n");
     let mut rows = Vec::new();
     for (payload, seed) in payloads.iter().zip(1..) {
         let base = text(seed, 150);
@@ -163,7 +163,7 @@ fn attacked() -> (Night, Vec<String>) {
             format!("https://{payload}"),
             format!("{} {payload} {} {payload}", edited(&base, 5), edited(&base, 99)),
         ));
-        rows.push((payload.clone(), "again".to_owned()));
+        rows.push((format!("{payload} again"), "too large ".repeat(2000)));
     }
     let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     night.documents(DT, &rows).run(DT, &["--no-breakers"]).expect_success();

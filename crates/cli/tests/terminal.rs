@@ -1,6 +1,6 @@
 //! The output of a run to a terminal and to logs.
 
-use crate::support::{self, Night, Ran, command, expect, text};
+use crate::support::{self, Night, Ran, command, expect, text, write_documents};
 
 const DT: &str = "2026-11-20";
 
@@ -131,7 +131,10 @@ fn the_summary_ends_with_a_next_command_that_works() {
 fn the_summary_says_what_to_look_at() {
     let night = night();
     run(&night, &[]).expect_success();
-    night.documents("2026-11-19", &[("x", &text(1, 40)), ("x", &text(2, 40)), ("y", &text(3, 40))]);
+    let texts = [1, 2, 3, 4].map(|n| text(n, 40));
+    let rows = [Some("x"), Some("x"), Some("y"), None].into_iter().zip(texts.iter().map(|text| Some(text.as_str())));
+    let file = night.path().join("documents/dt=2026-11-19/part-0.parquet");
+    write_documents(&file, &rows.collect::<Vec<_>>());
     std::fs::write(night.path().join("documents/dt=2026-11-19/notes.txt"), "").unwrap();
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
     std::fs::write(night.path().join("job.toml"), job + "on_duplicate_id = \"keep_first\"\nmax_bad_rows = 1\n")
@@ -142,4 +145,7 @@ fn the_summary_says_what_to_look_at() {
     assert_eq!(lines[0], "  1 row that is not a document: see the dataset quarantine", "{said}");
     assert_eq!(lines[1], "  1 file of other kinds among the documents, not read", "{said}");
     assert_eq!(lines[2], format!("  1 later night made without this one, stale now: {DT}"), "{said}");
+    // What a rule leaves out is usual: it is counted, and nobody needs to look at it.
+    let repeated = "  repeated              1  row that repeats the id of another one, left out by on_duplicate_id";
+    assert!(said.lines().any(|line| line == repeated), "{said}");
 }

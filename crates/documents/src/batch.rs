@@ -95,6 +95,16 @@ impl DocumentBatch {
         }
     }
 
+    /// Gives those of its rows a fault whose numbers are among `left_out`, which ascend.
+    pub(crate) fn leave_out(&mut self, left_out: &[u64]) {
+        debug_assert!(left_out.is_sorted(), "numbers of rows ascend");
+        for (row, fault) in self.rows.iter().zip(&mut self.faults) {
+            if left_out.binary_search(row).is_ok() {
+                fault.get_or_insert(BadReason::RepeatedId);
+            }
+        }
+    }
+
     /// Returns the text of a row, or `None` if it is NULL.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::builder::BinaryViewBuilder;
-use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, LargeStringArray, StringArray};
 use arrow::datatypes::DataType;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;

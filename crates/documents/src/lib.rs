@@ -57,7 +57,7 @@ pub use open::too_many_bad_files;
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList, night_pattern};
-pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, InputPolicy, MAX_REPEATED_IDS};
+pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, FileRows, InputPolicy, MAX_REPEATED_IDS, Repeats};
 pub use reader::{DocumentReader, Format, RowFault};
 pub use web_pages::{WarcId, WebPages};
 pub use web_rows::url_host;

@@ -86,7 +86,10 @@ mod tests {
         let (values, mut faults): (ArrayRef, _) = (Arc::new(LargeStringArray::from_iter(texts)), vec![None; 6]);
         let found = newness(&values, &mut faults).unwrap();
         let hour = 3_600_000_000;
-        assert_eq!((found.value(1), found.value(2), found.value(3)), (found.value(0), found.value(0), found.value(0) - 3 * hour));
+        assert_eq!(
+            (found.value(1), found.value(2), found.value(3)),
+            (found.value(0), found.value(0), found.value(0) - 3 * hour)
+        );
         assert!(found.is_null(4) && found.is_null(5));
         assert_eq!(faults, [None, None, None, None, None, Some(BadReason::WrongType)]);
     }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::Array;
+use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::compute::{SortColumn, concat, lexsort_to_indices};
 use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -20,7 +22,9 @@ use super::passed::Passed;
 use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format, RowFault};
 use crate::error::Absent;
-use crate::quarantine::{BadReason, InputPolicy};
+use crate::formats::has_fetch_times;
+use crate::keep_key::{KeepKey, LENGTH};
+use crate::quarantine::{BadReason, DuplicateIds, FileRows, InputPolicy, Repeats};
 
 /// Some row groups of a document file, or the whole file if its format has no row groups. Those of a packed WARC file are
 /// equal stretches of its bytes.
@@ -78,6 +82,8 @@ pub struct Documents {
     context: ReadContext,
     /// The storage that opens files when they are read, if they were not opened before.
     storage: Storage,
+    /// Rows that are no documents because another row has their id.
+    left_out: FileRows,
     /// Files that were passed over because their names have none of the [`endings`].
     pub ignored: Vec<String>,
     /// Files that cannot be read, each with the reason, by path.
@@ -225,6 +231,11 @@ impl Documents {
         self.files.is_empty() && self.bad.is_empty()
     }
 
+    /// Leaves out rows that the rule for repeated ids has left out: they are read with a fault.
+    pub fn leave_out(&mut self, rows: FileRows) {
+        self.left_out = rows;
+    }
+
     /// Sets the limits of the readers' memory.
     pub fn limit(&mut self, limits: ReadLimits) {
         self.context.limits = limits;
@@ -313,7 +324,20 @@ impl Documents {
     pub fn read(&self, range: &DocumentRange) -> DocumentRows {
         let context = self.context.reporting_anew();
         let ReadContext { unchecked, passed, read_bytes, span, .. } = context.clone();
-        let rows = |batches| DocumentRows { batches, unchecked, passed, read_bytes, span };
+        let left_out = self.left_out.get(&range.file).cloned();
+        let rows = |batches: BoxStream<'static, Result<DocumentBatch>>| {
+            let batches = match left_out {
+                Some(left_out) => {
+                    let leave_out = move |mut batch: DocumentBatch| {
+                        batch.leave_out(&left_out);
+                        batch
+                    };
+                    batches.map_ok(leave_out).boxed()
+                }
+                None => batches,
+            };
+            DocumentRows { batches, unchecked, passed, read_bytes, span }
+        };
         if let Some(reader) = self.files.get(&range.file) {
             return rows(reader.read(range.row_groups.clone(), &self.columns, &self.keep_types, &context));
         }
@@ -328,12 +352,16 @@ impl Documents {
 }
 
 /// A text, together with the file that holds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FoundText {
     /// The text, or `None` if it is NULL.
     pub text: Option<String>,
     /// The path or URL of the file.
     pub file: String,
+    /// How new the row is.
+    newest_by: Option<i64>,
+    /// The values of the row for the keep order, an array of one value for each column.
+    keep: Vec<ArrayRef>,
 }
 
 impl Documents {
@@ -360,41 +388,102 @@ impl Documents {
     /// # Errors
     /// A file cannot be read.
     pub async fn texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Option<String>>> {
-        let found = self.look_for(wanted, self.ranges()).await?;
-        Ok(found.into_iter().map(|(id, found)| (id, found.text)).collect())
+        let found = self.look_for(wanted, self.ranges(), Some(DuplicateIds::KeepFirst)).await?;
+        let text = |(id, rows): (String, Vec<FoundText>)| Some((id, rows.into_iter().next()?.text));
+        Ok(found.into_iter().filter_map(text).collect())
     }
 
-    /// Returns the texts of the `wanted` ids with their files, like [`texts_of`](Self::texts_of). If several nights
-    /// have an id, the text of the newest night is returned, because that is the one that counts.
+    /// Returns the texts of the `wanted` ids with their files. If several nights have an id, the text of the newest night
+    /// is returned, because that is the one that counts; if several rows of that night have it, that of the row which the
+    /// rule keeps. `length_of` gives the number of characters of a text after normalisation.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub async fn newest_texts_of(&self, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, FoundText>> {
+    pub async fn newest_texts_of(
+        &self,
+        wanted: BTreeSet<&str>,
+        repeats: &Repeats,
+        length_of: &(dyn Fn(&str) -> u64 + Sync),
+    ) -> Result<BTreeMap<String, FoundText>> {
         let mut ranges = self.ranges();
         ranges.sort_by(|a, b| night_of(&b.file).cmp(&night_of(&a.file)));
-        self.look_for(wanted, ranges).await
+        let mut found = BTreeMap::new();
+        for (id, mut rows) in self.look_for(wanted, ranges, repeats.on_duplicate_id).await? {
+            let best = if rows.len() > 1 { self.best_of(&rows, &repeats.keep, length_of)? } else { 0 };
+            found.insert(id, rows.swap_remove(best));
+        }
+        Ok(found)
     }
 
+    /// Returns the position of the row that comes first in the keep order. Of equal rows, it is the first.
+    fn best_of(&self, rows: &[FoundText], keys: &[KeepKey], length_of: &(dyn Fn(&str) -> u64 + Sync)) -> Result<usize> {
+        let of_order = |reason: String| Fault::internal("order rows of one id", reason);
+        let mut columns = Vec::with_capacity(keys.len() + 1);
+        for key in keys {
+            let values: ArrayRef = if key.column == LENGTH {
+                let length = |row: &FoundText| row.text.as_deref().map_or(0, length_of);
+                Arc::new(rows.iter().map(|row| Some(length(row))).collect::<UInt64Array>())
+            } else {
+                let at = self.columns.keep.iter().position(|column| *column == key.column);
+                let values = |row: &FoundText| row.keep.get(at?).cloned();
+                let values: Option<Vec<ArrayRef>> = rows.iter().map(values).collect();
+                let values = values.ok_or_else(|| of_order(format!("no values of {}", key.column)))?;
+                concat(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map_err(|e| of_order(e.to_string()))?
+            };
+            columns.push(key.sorting(values));
+        }
+        let places = Arc::new(UInt64Array::from_iter_values(0..rows.len() as u64));
+        columns.push(SortColumn { values: places, options: None });
+        let order = lexsort_to_indices(&columns, Some(1)).map_err(|e| of_order(e.to_string()))?;
+        order.values().first().map(|&first| first as usize).ok_or_else(|| of_order("no rows".to_owned()))
+    }
+
+    /// Returns the rows with the `wanted` ids that may be the documents of the first of the nights that has them: one of
+    /// each id, except that only the keep order tells which one [`DuplicateIds::KeepBest`] keeps.
     async fn look_for(
         &self,
         mut wanted: BTreeSet<&str>,
         ranges: Vec<DocumentRange>,
-    ) -> Result<BTreeMap<String, FoundText>> {
-        let mut found = BTreeMap::new();
-        for range in ranges {
-            let mut batches = self.read(&range).batches;
-            while !wanted.is_empty()
-                && let Some(batch) = batches.try_next().await?
-            {
-                for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i)) {
-                    if let Ok(text) = batch.text(i)
-                        && wanted.remove(batch.ids.value(i))
-                    {
-                        let text = FoundText { text: text.map(str::to_owned), file: range.file.clone() };
-                        found.insert(batch.ids.value(i).to_owned(), text);
+        rule: Option<DuplicateIds>,
+    ) -> Result<BTreeMap<String, Vec<FoundText>>> {
+        let mut found: BTreeMap<String, Vec<FoundText>> = BTreeMap::new();
+        for nights in ranges.chunk_by(|a, b| night_of(&a.file) == night_of(&b.file)) {
+            for range in nights {
+                let of_format =
+                    if has_fetch_times(&range.file) { DuplicateIds::KeepNewest } else { DuplicateIds::KeepFirst };
+                let mut batches = self.read(range).batches;
+                while !wanted.is_empty()
+                    && let Some(batch) = batches.try_next().await?
+                {
+                    for i in (0..batch.ids.len()).filter(|&i| batch.ids.is_valid(i)) {
+                        let id = batch.ids.value(i);
+                        let Ok(text) = batch.text(i) else { continue };
+                        if !wanted.contains(id) {
+                            continue;
+                        }
+                        let row = FoundText {
+                            text: text.map(str::to_owned),
+                            file: range.file.clone(),
+                            newest_by: batch.newest_by.is_valid(i).then(|| batch.newest_by.value(i)),
+                            keep: batch.keep.iter().map(|values| values.slice(i, 1)).collect(),
+                        };
+                        let rows = found.entry(id.to_owned()).or_default();
+                        match rule.unwrap_or(of_format) {
+                            DuplicateIds::Fail | DuplicateIds::KeepFirst => {
+                                wanted.remove(id);
+                                *rows = vec![row];
+                            }
+                            DuplicateIds::KeepLast => *rows = vec![row],
+                            DuplicateIds::KeepNewest => match rows.first() {
+                                Some(known) if known.newest_by >= row.newest_by => {}
+                                _ => *rows = vec![row],
+                            },
+                            DuplicateIds::KeepBest => rows.push(row),
+                        }
                     }
                 }
             }
+            wanted.retain(|id| !found.contains_key(*id));
         }
         Ok(found)
     }

@@ -1,7 +1,11 @@
 //! Rows and files that are not documents: why they are set aside, and how many of them are allowed.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::keep_key::KeepKey;
 
 /// The treatment of input that cannot be used. Up to these limits, rows and files are set aside; beyond them, the command
 /// fails.
@@ -60,6 +64,26 @@ pub enum DuplicateIds {
     /// The row that comes first in the keep order. Of equal rows, the first.
     KeepBest,
 }
+
+/// The rule for rows with one id, and what it needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeats {
+    /// The rule. `None` means the rule of the format, as in [`InputPolicy`].
+    pub on_duplicate_id: Option<DuplicateIds>,
+    /// The largest share of the rows with an id that the rule may leave out, from 0 to 1.
+    pub max_repeated_ids: f64,
+    /// The keys of the keep order, if the rule is [`DuplicateIds::KeepBest`]. Their columns are among those that are read.
+    pub keep: Vec<KeepKey>,
+}
+
+impl Default for Repeats {
+    fn default() -> Self {
+        Self { on_duplicate_id: None, max_repeated_ids: MAX_REPEATED_IDS, keep: Vec::new() }
+    }
+}
+
+/// Numbers of rows, ascending, by the path or URL of their file.
+pub type FileRows = BTreeMap<String, Vec<u64>>;
 
 /// The reason for which a row is not a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats};
 use nearprint_fault::{ErrorKind, Fault, Result, key, words};
 use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::Storage;
@@ -34,6 +34,8 @@ pub enum ExplainTexts {
         documents: DocumentPlace,
         /// The columns of the documents.
         columns: DocumentColumns,
+        /// The rule for rows with one id.
+        repeats: Repeats,
         /// The ids of the documents.
         ids: Vec<String>,
     },
@@ -113,7 +115,7 @@ const CONTEXT_CHARS: usize = 40;
 /// The input is bad, no document has one of the ids, or there are fewer than two texts.
 pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Explanation> {
     let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
-    let texts = texts(storage, &request.texts).await?;
+    let texts = texts(storage, &request.texts, &fingerprinter).await?;
     if texts.len() < 2 {
         return Err(Fault::usage("give two texts or more to compare"));
     }
@@ -121,17 +123,19 @@ pub async fn explain(storage: &Storage, request: &ExplainRequest) -> Result<Expl
     explanation(&request.profile, &texts)
 }
 
-async fn texts(storage: &Storage, wanted: &ExplainTexts) -> Result<Vec<Named>> {
-    let (place, columns, ids) = match wanted {
+async fn texts(storage: &Storage, wanted: &ExplainTexts, fingerprinter: &TextFingerprinter) -> Result<Vec<Named>> {
+    let (place, columns, repeats, ids) = match wanted {
         ExplainTexts::Given(texts) => {
             let named =
                 |(name, text): &(String, String)| Named { id: name.clone(), file: None, text: Some(text.clone()) };
             return Ok(texts.iter().map(named).collect());
         }
-        ExplainTexts::Documents { documents, columns, ids } => (documents, columns, ids),
+        ExplainTexts::Documents { documents, columns, repeats, ids } => (documents, columns, repeats, ids),
     };
     let documents = Documents::open(storage, place, columns.clone(), &InputPolicy::default()).await?;
-    let found = documents.newest_texts_of(ids.iter().map(String::as_str).collect::<BTreeSet<_>>()).await?;
+    let wanted = ids.iter().map(String::as_str).collect::<BTreeSet<_>>();
+    let length_of = |text: &str| fingerprinter.fingerprint(text).length;
+    let found = documents.newest_texts_of(wanted, repeats, &length_of).await?;
     let text = |id: &String| match found.get(id) {
         Some(found) => Ok(Named { id: id.clone(), file: Some(found.file.clone()), text: found.text.clone() }),
         None => Err(no_such_document(id, place.name())),

@@ -215,6 +215,12 @@ impl LookupProfile {
         &self.digest
     }
 
+    /// Returns the number of characters of a text after normalisation.
+    #[must_use]
+    pub fn length(&self, text: &str) -> u64 {
+        self.fingerprinter.fingerprint(text).length
+    }
+
     /// Returns the fingerprint and sketch of a text, or the reason why it has none.
     #[must_use]
     pub fn outcome(&self, text: &str) -> Outcome {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
+use nearprint_documents::FileRows;
 use nearprint_fault::Result;
 use nearprint_profile::Configuration;
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
 
 use super::manifest::InputRecord;
-use super::published::{files_of, manifest_of, open_store, published};
+use super::published::{files_of, manifest_of, open_store, published, rows_of_quarantine};
 use super::request::check_date;
 
 /// The number of input files that are looked up at once.
@@ -60,6 +61,8 @@ pub struct NightFiles {
     pub inputs: Vec<NightInput>,
     /// The files of the decisions: one row a document, sorted by `doc_id`.
     pub decisions: Vec<InputFile>,
+    /// The rows that are no documents because another row has their id.
+    pub left_out: FileRows,
 }
 
 /// A published night, and the earlier nights that it was joined with.
@@ -109,6 +112,10 @@ impl JoinedNights {
         let read = files.manifest.read_inputs();
         let inputs = futures::stream::iter(read).map(|input| NightInput::of(&self.storage, input));
         let inputs = inputs.buffered(LOOK_UPS_AT_ONCE).try_collect().await?;
-        Ok(NightFiles { generation: files.digest, inputs, decisions: files.decisions })
+        let left_out = match files.manifest.has_repeated_ids() {
+            true => rows_of_quarantine(&files.quarantine).await?,
+            false => FileRows::new(),
+        };
+        Ok(NightFiles { generation: files.digest, inputs, decisions: files.decisions, left_out })
     }
 }

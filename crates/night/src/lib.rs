@@ -34,7 +34,7 @@ pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use manifest::Manifest;
-pub use published::{NightHistory, NightRecord, published_files, published_history, published_night};
+pub use published::{NightHistory, NightRecord, published_files, published_history, published_night, repeated_rows};
 pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nearprint_documents::BadFile;
+use nearprint_documents::{BadFile, BadReason};
 use nearprint_fault::{Result, foreign};
 use nearprint_parquet::{FileRecord, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex};
@@ -73,6 +73,13 @@ impl Manifest {
     pub(crate) fn read_inputs(&self) -> Vec<InputRecord> {
         let bad: BTreeSet<&str> = self.bad_files.iter().map(|bad| bad.url.as_str()).collect();
         self.inputs.iter().filter(|input| !bad.contains(input.url.as_str())).cloned().collect()
+    }
+
+    /// Returns whether the rule for repeated ids left rows out.
+    pub(crate) fn has_repeated_ids(&self) -> bool {
+        let documents = &self.counts.documents;
+        // Until release 0.2.0, such rows were counted among the bad rows.
+        documents.n_repeated_ids > 0 || documents.bad_rows_by_reason.contains_key(BadReason::RepeatedId.name())
     }
 
     /// Returns the files of a dataset, with their paths below its table.

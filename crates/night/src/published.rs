@@ -1,8 +1,10 @@
 //! A published night, as its manifest and the store describe it.
 
-use nearprint_documents::BadFile;
+use arrow::datatypes::Int64Type;
+use futures::TryStreamExt;
+use nearprint_documents::{BadFile, FileRows};
 use nearprint_fault::{MissingInput, Result};
-use nearprint_parquet::FileRecord;
+use nearprint_parquet::{Columns, FileRecord, ParquetFile};
 use nearprint_pipeline::{SpillStats, not_published};
 use nearprint_storage::{Folder, InputFile, Storage};
 use nearprint_store::{Night, Store, damaged, missing_store};
@@ -41,6 +43,44 @@ pub(crate) async fn files_of(storage: &Storage, store: &Store, night: &Night) ->
     }
     let digest = night.gen_digest.clone();
     Ok(PublishedFiles { manifest, digest, decisions, quarantine })
+}
+
+/// Returns the rows that are no documents, from the files of a night's quarantine.
+///
+/// # Errors
+/// A file cannot be read or is damaged.
+pub(crate) async fn rows_of_quarantine(files: &[InputFile]) -> Result<FileRows> {
+    let mut by_file = FileRows::new();
+    for file in files {
+        let parquet = ParquetFile::open(file.clone()).await?;
+        let mut batches = parquet.stream(parquet.whole(&["file", "row"]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let rows = columns.primitive::<Int64Type>("row")?;
+            for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
+                let nameless = || damaged(&parquet.file.url, "a row in quarantine has no file");
+                by_file.entry(url.ok_or_else(nameless)?.to_owned()).or_default().push(row.unsigned_abs());
+            }
+        }
+    }
+    by_file.values_mut().for_each(|rows| rows.sort_unstable());
+    Ok(by_file)
+}
+
+/// Returns the rows of a published night that the rule for repeated ids left out. Its quarantine is read only if there are
+/// some.
+///
+/// # Errors
+/// The night is not published, or a file of it cannot be read or is damaged.
+pub async fn repeated_rows(storage: &Storage, store_url: &str, dt: &str) -> Result<FileRows> {
+    check_date(dt)?;
+    let store = open_store(storage, store_url).await?;
+    let night = published(&store, dt)?;
+    let manifest = manifest_of(storage, &store, night).await?;
+    if !manifest.has_repeated_ids() {
+        return Ok(FileRows::new());
+    }
+    rows_of_quarantine(&files_of(storage, &store, night).await?.quarantine).await
 }
 
 /// Returns the files of a dataset of a night in an output, in order, in whatever layout the night has.

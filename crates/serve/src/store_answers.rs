@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, night_pattern};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats, night_pattern};
 use nearprint_explain::{ExplainRequest, ExplainTexts, Explanation, explain};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_lookup::{Answer, JsonQuery, Lookup, SharedLookup, State, Taken, Turn};
@@ -35,6 +35,8 @@ pub struct DocumentTexts {
     pub columns: DocumentColumns,
     /// The treatment of bad rows and files.
     pub policy: InputPolicy,
+    /// The rule for rows with one id.
+    pub repeats: Repeats,
 }
 
 /// The names of the two sides of a comparison, for sides that are texts.
@@ -72,7 +74,9 @@ impl StoreAnswers {
         let place = DocumentPlace::Pattern { pattern: pattern.clone(), version: texts.version };
         let documents = Documents::open(&self.storage, &place, texts.columns.clone(), &texts.policy);
         let documents = documents.await?;
-        let found = documents.newest_texts_of([id].into()).await?;
+        let lookup = self.lookup.get();
+        let length_of = |text: &str| lookup.profile().length(text);
+        let found = documents.newest_texts_of([id].into(), &texts.repeats, &length_of).await?;
         found.into_values().next().and_then(|found| found.text).ok_or_else(|| {
             let moved = format!("or its file in {pattern} was moved or deleted");
             let reason = format!("no such document in {dt}: '{}'; {moved}", id.escape_debug());

@@ -47,7 +47,7 @@ const TRIALS: [Trial; 26] = [
     (
         "B15",
         "repeated ids in a file and across files",
-        "65 with both places; keep_first: 0 and quarantined, within --max-bad-rows",
+        "65 with both places; keep_first: 0 and quarantined, within --max-repeated-ids",
         repeated_id,
     ),
     ("B16", "large integers, UUIDs, 10 KB, newline, NUL, right-to-left marks as ids", "0, exact round trip", odd_ids),
@@ -482,8 +482,8 @@ fn repeated_id(options: &Options, checks: &mut Checks) -> Result<()> {
     let across = parquet_of(&[(Some("y"), Some(&texts[0])), (Some("good"), Some(&texts[1]))])?;
     refuse(options, checks, "across files", "bad.parquet", &across, &["'good'", "row 2", "part-0.parquet"])?;
     for (what, job, flags) in [
-        ("keep_first in the job file", "on_duplicate_id = \"keep_first\"\nmax_bad_rows = 1\n", &[][..]),
-        ("--on-duplicate-id keep_first", "", &["--on-duplicate-id", "keep_first", "--max-bad-rows", "1"][..]),
+        ("keep_first in the job file", "on_duplicate_id = \"keep_first\"\n", &[][..]),
+        ("--on-duplicate-id keep_first", "", &["--on-duplicate-id", "keep_first"][..]),
     ] {
         // In the order of files "bad" is before "part-0": its row is first, and that of part-0 is set aside.
         let case = night(options, job, flags, |f| f.put("bad.parquet", &across))?;

@@ -41,7 +41,7 @@ pub use filter::FilterArgs;
 pub use fingerprint::FingerprintArgs;
 pub use global::{Global, LogFormat};
 pub use idf::{IdfBuildArgs, IdfCommand};
-pub use inputs::{InputArgs, OnDuplicateId};
+pub use inputs::InputArgs;
 pub use join::{JoinArgs, MAX_PAIRS};
 pub use lookup::LookupArgs;
 pub use manual::{CompletionsArgs, ManArgs};

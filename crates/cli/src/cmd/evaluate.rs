@@ -23,9 +23,11 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     let truth = job.folder().given(&args.truth);
     let ignore = args.ignore.as_ref().map(|place| job.folder().given(place));
     let file = args.plot.as_deref().map(|path| LocalFile::try_new(path, if_exists(args.replace))).transpose()?;
+    let (repeats, columns) = job.repeats()?;
     let request = EvaluateRequest {
         documents,
-        columns: job.columns()?,
+        columns,
+        repeats,
         truth,
         ignore,
         profile,

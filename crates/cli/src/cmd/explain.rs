@@ -32,7 +32,8 @@ fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
     let documents = args.documents.as_ref().map(|place| job.folder().given(place));
     let given = place(job.folder(), documents, args.files_from.as_deref(), args.documents_version)?;
     if let Some(documents) = given.or_else(|| of_job(job, args)) {
-        return Ok(ExplainTexts::Documents { documents, columns: job.columns()?, ids: args.ids.clone() });
+        let (repeats, columns) = job.repeats()?;
+        return Ok(ExplainTexts::Documents { documents, columns, repeats, ids: args.ids.clone() });
     }
     if !args.ids.is_empty() {
         return Err(Failure::usage("no documents: give --documents PATH, or --config with a job file that has them"));

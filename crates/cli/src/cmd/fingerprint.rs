@@ -9,10 +9,11 @@ use crate::job_config::JobConfig;
 pub(super) fn fingerprint(global: &Global, args: &FingerprintArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
     let job = job.with_input_args(&args.input);
+    let (repeats, columns) = job.repeats()?;
     let request = FingerprintRequest {
         documents: args.documents.place(job.folder())?,
-        columns: job.columns()?,
-        keep: Vec::new(),
+        columns,
+        keep: repeats.keep,
         source: None,
         profile: job.fingerprint_profile(args.bits)?,
         analyzer_resources: job.analyzer_resources()?,

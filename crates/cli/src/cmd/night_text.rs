@@ -107,6 +107,14 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         let note = format!("  records that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
         line("passed over", documents.n_passed_records, note);
     }
+    if documents.n_repeated_ids > 0 {
+        let rows = if documents.n_repeated_ids == 1 { "row that repeats" } else { "rows that repeat" };
+        line(
+            "repeated",
+            documents.n_repeated_ids,
+            format!("  {rows} the id of another one, left out by on_duplicate_id"),
+        );
+    }
     if documents.n_bad_rows > 0 {
         let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
         let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));

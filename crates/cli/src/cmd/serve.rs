@@ -79,8 +79,8 @@ fn options(args: &ServeArgs) -> Result<ServeOptions, Failure> {
 
 fn texts(job: &JobConfig) -> Result<Option<DocumentTexts>, Failure> {
     let Some(documents) = job.documents.clone() else { return Ok(None) };
-    let (columns, policy) = (job.columns()?, job.input()?);
-    Ok(Some(DocumentTexts { documents, version: job.documents_version, columns, policy }))
+    let ((repeats, columns), policy) = (job.repeats()?, job.input()?);
+    Ok(Some(DocumentTexts { documents, version: job.documents_version, columns, policy, repeats }))
 }
 
 /// Says where the server listens, as the first line, because only a signal ends the command.

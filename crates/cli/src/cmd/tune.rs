@@ -32,9 +32,11 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
 
 fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: DocumentPlace, sheet: String) -> Outcome {
     let html = args.html.as_ref().map(|place| job.folder().given(place));
+    let (repeats, columns) = job.repeats()?;
     let request = SheetRequest {
         documents,
-        columns: job.columns()?,
+        columns,
+        repeats,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
         sheet,

@@ -311,7 +311,7 @@ impl Reader<'_> {
                 wanted.extend(keepers.take(id.as_str()));
             }
             progress.advance(wanted.len() as u64);
-            texts.by_id.extend(self.texts_of(dt, files.inputs, std::mem::take(&mut wanted)).await?);
+            texts.by_id.extend(self.texts_of(dt, files, std::mem::take(&mut wanted)).await?);
             if keepers.is_empty() {
                 break;
             }
@@ -320,17 +320,12 @@ impl Reader<'_> {
     }
 
     /// Returns the texts of documents of a night.
-    async fn texts_of(
-        &self,
-        dt: &str,
-        inputs: Vec<NightInput>,
-        wanted: BTreeSet<&str>,
-    ) -> Result<BTreeMap<String, Text>> {
+    async fn texts_of(&self, dt: &str, files: NightFiles, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Text>> {
         if wanted.is_empty() {
             return Ok(BTreeMap::new());
         }
         let (mut unchanged, mut missing) = (Vec::new(), Text::NotFound);
-        for input in inputs {
+        for input in files.inputs {
             match input {
                 NightInput::Unchanged(file) => unchanged.push(file),
                 NightInput::Changed { url, reason } => {
@@ -346,6 +341,7 @@ impl Reader<'_> {
         columns.web.root = base.as_ref().map(WebPages::root_of);
         let mut documents = Documents::of_files(unchanged, columns, self.request.max_doc_bytes).await?;
         documents.limit(self.limits.clone());
+        documents.leave_out(files.left_out);
         let mut found = documents.texts_of(wanted.clone()).await?;
         let mut text = |id: &str| match found.remove(id).flatten() {
             Some(text) => Text::Found { dt: dt.to_owned(), text: text.into() },

@@ -7,10 +7,10 @@ pub(crate) mod truth;
 
 use std::collections::{BTreeSet, HashSet};
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats};
 use nearprint_fault::{Result, Words, key, words};
 use nearprint_join::Verifier;
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Fingerprinted, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::{Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
@@ -35,6 +35,8 @@ pub struct EvaluateRequest {
     pub documents: DocumentPlace,
     /// The columns of the documents.
     pub columns: DocumentColumns,
+    /// The rule for rows with one id.
+    pub repeats: Repeats,
     /// The file of labelled pairs: tab-separated `id_a`, `id_b`, `label` (`pos`, `gray`, `neg`), with a header.
     pub truth: String,
     /// The file of ids to leave out, one per line.
@@ -114,7 +116,7 @@ pub struct Evaluation {
 /// Evaluates a profile on labelled documents.
 ///
 /// ```
-/// use nearprint_documents::DocumentColumns;
+/// use nearprint_documents::{DocumentColumns, Repeats};
 /// use nearprint_pipeline::Resources;
 /// use nearprint_storage::{Progress, Storage};
 /// use nearprint_measure::{EvaluateRequest, evaluate, plot};
@@ -131,6 +133,7 @@ pub struct Evaluation {
 /// let request = EvaluateRequest {
 ///     documents: documents.into(),
 ///     columns: DocumentColumns::default(),
+///     repeats: Repeats::default(),
 ///     truth,
 ///     ignore: None,
 ///     profile: nearprint_profile::by_name("default")?,
@@ -162,13 +165,18 @@ pub async fn evaluate(
     };
     let documents =
         Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    let EvaluateRequest { documents: path, columns, repeats, profile, analyzer_resources, .. } = request;
+    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources).with_repeats(repeats);
+    let done = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
     let sets = match request.by_resemblance {
-        true => Some(resemblance::read(&documents, &ignored).await?),
+        true => {
+            let mut documents = Documents::open(storage, path, columns.clone(), &InputPolicy::default()).await?;
+            documents.leave_out(done.left_out());
+            Some(resemblance::read(&documents, &ignored).await?)
+        }
         false => None,
     };
-    let EvaluateRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
-    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
-    let (batch, counts) = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
+    let Fingerprinted { batch, counts, .. } = done;
     let truth = truth::read(storage, &request.truth, &ignored, &batch).await?;
     blocking("evaluate", move || plan.evaluation(&batch, &truth, &ignored, counts, sets)).await
 }

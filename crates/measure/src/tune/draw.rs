@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, FileRows, InputPolicy, Repeats};
 use nearprint_explain::excerpts;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Column, HammingJoin, QueryRows, RowPair, Verifier};
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Resources, fingerprint_batch};
+use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Fingerprinted, Resources, fingerprint_batch};
 use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::{IfExists, OutputFile, Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
@@ -25,6 +25,8 @@ pub struct SheetRequest {
     pub documents: DocumentPlace,
     /// The columns of the documents.
     pub columns: DocumentColumns,
+    /// The rule for rows with one id.
+    pub repeats: Repeats,
     /// The profile.
     pub profile: ProfileConfig,
     /// The contents of the user dictionary and the stop words.
@@ -80,7 +82,7 @@ const CONTEXT_CHARS: usize = 120;
 /// Draws a sheet. The same documents and profile give the same sheet.
 ///
 /// ```
-/// use nearprint_documents::DocumentColumns;
+/// use nearprint_documents::{DocumentColumns, Repeats};
 /// use nearprint_pipeline::Resources;
 /// use nearprint_storage::{IfExists, Progress, Storage};
 /// use nearprint_measure::{SheetRequest, draw_sheet};
@@ -92,6 +94,7 @@ const CONTEXT_CHARS: usize = 120;
 /// let request = SheetRequest {
 ///     documents: documents.into(),
 ///     columns: DocumentColumns::default(),
+///     repeats: Repeats::default(),
 ///     profile: nearprint_profile::by_name("default")?,
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),
 ///     sheet,
@@ -127,9 +130,11 @@ pub async fn draw_sheet(
     let verifier = Verifier { max_sketch_distance, ..verifier };
     let documents =
         Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
-    let SheetRequest { documents: path, columns, profile, analyzer_resources, .. } = request;
-    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources);
-    let (batch, counts) = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
+    let SheetRequest { documents: path, columns, repeats, profile, analyzer_resources, .. } = request;
+    let fingerprint = FingerprintRequest::of(path, columns, profile, analyzer_resources).with_repeats(repeats);
+    let done = fingerprint_batch(&fingerprint, documents, resources, progress).await?;
+    let left_out = done.left_out();
+    let Fingerprinted { batch, counts, .. } = done;
     let (bits, per_distance) = (request.profile.bits, request.per_distance);
     let (n_texts, sample, ids) = blocking("sample", move || {
         let (n_texts, sample) = sample(&batch, verifier, bits, per_distance)?;
@@ -137,7 +142,7 @@ pub async fn draw_sheet(
         Ok::<_, Fault>((n_texts, sample, ids))
     })
     .await?;
-    let pairs = sheet_pairs(storage, request, &sample, &ids).await?;
+    let pairs = sheet_pairs(storage, request, &sample, &ids, left_out).await?;
     let about = sheet::About {
         strata: (0..=request.max_distance).map(|d| sample.n_pairs(d)).collect(),
         profile: request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?,
@@ -222,9 +227,11 @@ async fn sheet_pairs(
     request: &SheetRequest,
     sample: &Sample,
     ids: &BTreeMap<u32, String>,
+    left_out: FileRows,
 ) -> Result<Vec<sheet::SheetPair>> {
-    let documents =
+    let mut documents =
         Documents::open(storage, &request.documents, request.columns.clone(), &InputPolicy::default()).await?;
+    documents.leave_out(left_out);
     let texts = documents.texts_of(ids.values().map(String::as_str).collect()).await?;
     let text = |id: &String| {
         let changed = || Fault::try_again(format!("the text of '{}' is gone", id.escape_debug()));

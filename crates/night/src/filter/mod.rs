@@ -3,27 +3,26 @@
 mod decided;
 mod names;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::Int64Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{
     DocumentColumns, FileFilter, FilterOutput, FilterTarget, RowCounts, WebPages, filter_file, left_out, night_pattern,
 };
 use nearprint_fault::{ErrorKind, Fault, Result, key, words};
-use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
+use nearprint_parquet::ReadLimits;
 use nearprint_pipeline::{Resources, not_published};
 use nearprint_storage::{Folder, IfExists, InputFile, NewFile, Progress, Storage};
-use nearprint_store::{Night, Store, damaged};
+use nearprint_store::{Night, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::decided::{Decided, DecidedCounts};
 use crate::inputs::{LOOK_UPS_AT_ONCE, NightInput};
 use crate::manifest::InputRecord;
-use crate::published::{PublishedFiles, files_of, open_store};
+use crate::published::{PublishedFiles, files_of, open_store, rows_of_quarantine};
 use crate::request::{ANY_DATE, check_date};
 
 /// The nights to filter, and the place of what is written.
@@ -302,7 +301,7 @@ async fn filter_night(
     progress.start("decisions", "documents", manifest.counts.documents.n_documents);
     let decided = Decided::read(night.published.decisions.clone(), manifest).await?;
     let expected = decided.counts();
-    let mut quarantined = quarantined(&night.published.quarantine).await?;
+    let mut quarantined = rows_of_quarantine(&night.published.quarantine).await?;
     let fates = Arc::new(decided);
     if request.if_exists == IfExists::Replace && night.output.join(SUCCESS).find().await?.is_some() {
         night.output.join(SUCCESS).delete().await?;
@@ -361,25 +360,6 @@ async fn write(
     let rows = filter_file(file, filter, target).await?;
     let bytes_written = new.publish(if_exists).await?;
     Ok(FilterCounts { rows, n_files: 1, n_bad_files: 0, bytes_read, bytes_written })
-}
-
-/// Returns the rows that are no documents, ascending, by file.
-async fn quarantined(files: &[InputFile]) -> Result<BTreeMap<String, Vec<u64>>> {
-    let mut by_file: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for file in files {
-        let parquet = ParquetFile::open(file.clone()).await?;
-        let mut batches = parquet.stream(parquet.whole(&["file", "row"]))?;
-        while let Some(batch) = batches.try_next().await? {
-            let columns = Columns { batch: &batch, file: &parquet.file.url };
-            let rows = columns.primitive::<Int64Type>("row")?;
-            for (url, row) in columns.strings("file")?.iter().zip(rows.values()) {
-                let nameless = || damaged(&parquet.file.url, "a row in quarantine has no file");
-                by_file.entry(url.ok_or_else(nameless)?.to_owned()).or_default().push(row.unsigned_abs());
-            }
-        }
-    }
-    by_file.values_mut().for_each(|rows| rows.sort_unstable());
-    Ok(by_file)
 }
 
 /// Makes the fault of files whose rows are not those that the night decided about.

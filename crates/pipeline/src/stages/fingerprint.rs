@@ -7,8 +7,8 @@ use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{
-    BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, InputPolicy, RowFault,
-    row_place, spans_join, too_many_bad_files,
+    BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, FileRows, InputPolicy,
+    Repeats, RowFault, row_place, spans_join, too_many_bad_files,
 };
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
@@ -65,6 +65,16 @@ impl FingerprintRequest {
             analyzer_resources: resources.clone(),
             input: InputPolicy::default(),
         }
+    }
+}
+
+impl FingerprintRequest {
+    /// Returns the request with a rule for rows with one id.
+    #[must_use]
+    pub fn with_repeats(self, repeats: &Repeats) -> Self {
+        let Repeats { on_duplicate_id, max_repeated_ids, ref keep } = *repeats;
+        let input = InputPolicy { on_duplicate_id, max_repeated_ids, ..self.input };
+        Self { keep: keep.clone(), input, ..self }
     }
 }
 
@@ -127,6 +137,15 @@ impl Fingerprinted {
     /// Returns the files that were passed over, by path.
     pub fn bad_files(&self) -> Vec<BadFile> {
         all_bad_files(&self.documents, &self.urls, &self.notes)
+    }
+
+    /// Returns the rows that are not documents.
+    pub fn left_out(&self) -> FileRows {
+        let mut rows = FileRows::new();
+        for bad in &self.batch.bad_rows {
+            rows.entry(self.urls.of_row(bad).to_owned()).or_default().push(bad.row);
+        }
+        rows
     }
 }
 
@@ -358,7 +377,7 @@ fn refuse_nothing_read(bad: &[BadFile], n_read: u64) -> Result<()> {
     }
 }
 
-/// Fingerprints documents that are open. Returns the query batch and its counts.
+/// Fingerprints documents that are open.
 ///
 /// # Errors
 /// The input is bad, the profile cannot be used, or there are more documents than the memory limit allows.
@@ -367,10 +386,9 @@ pub async fn fingerprint_batch(
     documents: Documents,
     resources: &Resources,
     progress: &Progress,
-) -> Result<(QueryBatch, FingerprintCounts)> {
+) -> Result<Fingerprinted> {
     let work = CommandContext { storage: &Storage::default(), resources, progress, engine: None };
-    let done = fingerprint_documents(request, documents, None, work).await?;
-    Ok((done.batch, done.counts))
+    fingerprint_documents(request, documents, None, work).await
 }
 
 fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::Array;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
-use nearprint_documents::{Documents, InputPolicy, night_pattern};
+use nearprint_documents::{BadReason, Documents, InputPolicy, night_pattern};
 use nearprint_explain::excerpts;
 use nearprint_fault::{ErrorKind, Result};
-use nearprint_night::{MeasuredNight, RunSummary, published_files, published_history, published_night};
+use nearprint_night::{MeasuredNight, RunSummary, published_files, published_history, published_night, repeated_rows};
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::Storage;
 
@@ -77,10 +77,11 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     }
     let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
     let measured = MeasuredNight::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
+    let quarantine = read_quarantine(storage, request, summary.counts.documents.n_repeated_ids > 0).await?;
     Ok(NightReport {
         summary: RunSummary { measured: Some(measured), ..summary },
         is_stale: history.night.is_stale,
-        quarantine: read_quarantine(storage, request).await?,
+        quarantine,
         largest_clusters: decided.largest_clusters,
         examples: different(examples, request.n_examples),
         distributions: decided.distributions,
@@ -104,8 +105,12 @@ fn different(candidates: Vec<Example>, n: usize) -> Vec<Example> {
     examples
 }
 
-/// Reads the first rows of a night's quarantine.
-async fn read_quarantine(storage: &Storage, request: &ReportRequest) -> Result<Vec<QuarantinedRow>> {
+/// Reads the first rows of a night's quarantine, without those with a repeated id if these are counted on their own.
+async fn read_quarantine(
+    storage: &Storage,
+    request: &ReportRequest,
+    without_repeats: bool,
+) -> Result<Vec<QuarantinedRow>> {
     let mut rows = Vec::new();
     for file in published_files(storage, &request.store, &request.dt, "quarantine").await? {
         let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
@@ -114,7 +119,8 @@ async fn read_quarantine(storage: &Storage, request: &ReportRequest) -> Result<V
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (files, reasons, ids) = (columns.strings("file")?, columns.strings("reason")?, columns.strings("id")?);
             let numbers = columns.primitive::<Int64Type>("row")?;
-            for i in 0..batch.num_rows() {
+            let is_shown = |&i: &usize| !without_repeats || reasons.value(i) != BadReason::RepeatedId.name();
+            for i in (0..batch.num_rows()).filter(is_shown) {
                 if rows.len() == request.n_examples {
                     return Ok(rows);
                 }
@@ -147,11 +153,12 @@ async fn find_texts(
         let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
         let place = night_pattern(&request.documents, dt).into();
         let opened = Documents::open(storage, &place, request.columns.clone(), &policy).await;
-        let documents = match opened {
+        let mut documents = match opened {
             // The documents of earlier nights may have been moved away. Then their texts are not shown.
             Err(error) if error.kind() == ErrorKind::InputMissing => continue,
             other => other?,
         };
+        documents.leave_out(repeated_rows(storage, &request.store, dt).await?);
         for (id, text) in documents.texts_of(wanted.clone()).await? {
             if let Some(text) = text {
                 wanted.remove(id.as_str());

@@ -48,7 +48,11 @@ pub struct CollectPolicy {
 
 impl Default for CollectPolicy {
     fn default() -> Self {
-        Self { on_duplicate_id: Some(DuplicateIds::Fail), max_repeated_ids: MAX_REPEATED_IDS, left_out: BTreeSet::new() }
+        Self {
+            on_duplicate_id: Some(DuplicateIds::Fail),
+            max_repeated_ids: MAX_REPEATED_IDS,
+            left_out: BTreeSet::new(),
+        }
     }
 }
 
@@ -586,13 +590,18 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use nearprint_fault::{ErrorKind, Result};
+    use std::cmp::Reverse;
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt32Array, UInt64Array};
+    use arrow::array::{
+        ArrayRef, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    };
+    use nearprint_documents::DuplicateIds;
+    use nearprint_fault::{ErrorKind, Result};
 
     use super::{CollectPolicy, Collecting};
-    use crate::batch::{FILE, ROW, SKIPPED};
+    use crate::batch::{FILE, KeepKey, LENGTH, NEWEST_BY, ROW, SKIPPED};
     use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, SKETCH};
 
     /// Returns a batch of two documents with a fingerprint, and other columns.
@@ -618,6 +627,94 @@ mod tests {
         assert_eq!(collected(&[batch(&[]), batch(&[])]).unwrap(), 4);
         let mixed = collected(&[batch(&[]), batch(&[ids])]).unwrap_err();
         assert_eq!((mixed.kind(), mixed.to_string().contains("4 documents with 2 ids")), (ErrorKind::Bug, true));
+    }
+
+    /// Rows of few ids, times, ranks and lengths as (id, file, row, newness, rank, length), and the order in which a seed lets
+    /// them arrive.
+    type Row = (String, u32, u64, Option<i64>, Option<i64>, u64);
+
+    fn rows(mut seed: u64) -> (Vec<Row>, Vec<usize>) {
+        let mut below = move |n: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % n
+        };
+        let n = below(30);
+        let mut places: Vec<(u32, u64)> = (0..n).map(|_| (below(3) as u32, 1 + below(40))).collect();
+        places.sort_unstable();
+        places.dedup();
+        let rows: Vec<Row> = places
+            .into_iter()
+            .map(|(file, row)| {
+                let (newest, rank) = ((below(4) > 0).then(|| below(3) as i64), (below(4) > 0).then(|| below(2) as i64));
+                (format!("id{}", below(6)), file, row, newest, rank, 1 + below(3))
+            })
+            .collect();
+        let mut order: Vec<(u64, usize)> = (0..rows.len()).map(|at| (below(1000), at)).collect();
+        order.sort_unstable();
+        (rows, order.into_iter().map(|(_, at)| at).collect())
+    }
+
+    fn arriving(rows: &[&Row]) -> RecordBatch {
+        let of = |name: &str, values: ArrayRef| (name.to_owned(), values);
+        let numbers = |of: fn(&Row) -> Option<i64>| -> ArrayRef {
+            Arc::new(rows.iter().map(|row| of(row)).collect::<Int64Array>())
+        };
+        RecordBatch::try_from_iter([
+            of(DOC_ID, Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.0)))),
+            of(FINGERPRINT, Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.2)))),
+            of(FILE, Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.1)))),
+            of(ROW, Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.2)))),
+            of(NEWEST_BY, numbers(|row| row.3)),
+            of("keep.rank", numbers(|row| row.4)),
+            of(LENGTH, Arc::new(UInt64Array::from_iter_values(rows.iter().map(|row| row.5)))),
+        ])
+        .unwrap()
+    }
+
+    /// The row that a rule keeps of rows in the order of files and rows.
+    fn choice<'a>(rule: DuplicateIds, rows: &[&'a Row]) -> &'a Row {
+        // rank desc, then length asc; NULL comes last.
+        let key = |row: &Row| (Reverse(row.4.unwrap_or(i64::MIN)), row.5);
+        let mut best = rows[0];
+        for &row in &rows[1..] {
+            let is_better = match rule {
+                DuplicateIds::Fail | DuplicateIds::KeepFirst => false,
+                DuplicateIds::KeepLast => true,
+                DuplicateIds::KeepNewest => row.3.unwrap_or(i64::MIN) > best.3.unwrap_or(i64::MIN),
+                DuplicateIds::KeepBest => key(row) < key(best),
+            };
+            best = if is_better { row } else { best };
+        }
+        best
+    }
+
+    #[test]
+    fn each_rule_keeps_the_row_of_a_plain_choice_in_whatever_order_rows_arrive() {
+        let keys = ["rank desc", "length asc"].map(|key| KeepKey::parse(key).unwrap());
+        let rules = [DuplicateIds::KeepFirst, DuplicateIds::KeepLast, DuplicateIds::KeepNewest, DuplicateIds::KeepBest];
+        for (seed, rule) in
+            (0..2000).flat_map(|seed| rules.map(|rule| (seed, Some(rule)))).chain([(7, None), (8, None)])
+        {
+            let (made, order) = rows(seed);
+            let policy = CollectPolicy { on_duplicate_id: rule, max_repeated_ids: 1.0, ..CollectPolicy::default() };
+            let mut collecting = Collecting::new(&keys, None, usize::MAX);
+            let arrived: Vec<&Row> = order.iter().map(|&at| &made[at]).collect();
+            arrived.chunks(1 + seed as usize % 7).for_each(|rows| collecting.push(&arriving(rows)).unwrap());
+            // Without a rule, all files are those of WARC here.
+            let batch = collecting.finish(&policy, |file| format!("{file}.warc.gz")).unwrap();
+            let mut by_id: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+            made.iter().for_each(|row| by_id.entry(&row.0).or_default().push(row));
+            let kept = by_id.values().map(|rows| choice(rule.unwrap_or(DuplicateIds::KeepNewest), rows));
+            let kept: Vec<&Row> = kept.collect();
+            let found: Vec<(String, Option<u64>)> =
+                batch.rows().map(|row| (batch.id(row).into_owned(), batch.fingerprints.get(row).copied())).collect();
+            let expected: Vec<(String, Option<u64>)> = kept.iter().map(|row| (row.0.clone(), Some(row.2))).collect();
+            assert_eq!(found, expected, "{rule:?}, seed {seed}");
+            let left_out: Vec<(u32, u64)> = batch.bad_rows.iter().map(|bad| (bad.file, bad.row)).collect();
+            let is_other = |row: &&Row| !kept.iter().any(|kept| (kept.1, kept.2) == (row.1, row.2));
+            let others: Vec<(u32, u64)> = made.iter().filter(is_other).map(|row| (row.1, row.2)).collect();
+            assert_eq!(left_out, others, "{rule:?}, seed {seed}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, LargeStringArray};
 use arrow::datatypes::SchemaRef;
 use nearprint_documents::BadRow;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::Fault;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use nearprint_parquet::schema::with_all_sketches;
