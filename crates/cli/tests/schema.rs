@@ -93,12 +93,15 @@ fn a_key_that_is_unknown_or_missing_is_refused() {
 }
 
 /// Keys that a summary of a night has or has not.
-const IS_LEFT_OUT: [&str; 10] = [
+const IS_LEFT_OUT: [&str; 13] = [
     "generation",
     "measured",
+    "n_changed",
     "n_keep_bound",
     "n_kept_beyond_component",
     "n_kept_in_vain",
+    "n_new",
+    "n_same",
     "newest_input",
     "next",
     "peak_rss_bytes",
