@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use nearprint_fault::{ErrorKind, Fault, Place, Words};
+use nearprint_night::NoSuchDocument;
 use nearprint_pipeline::{StaleNight, TooManyBadRows};
 use nearprint_storage::{Requests, locked};
 use nearprint_store::{Damage, IsOutput, NoSuchNight};
@@ -110,6 +111,9 @@ fn remedy(fault: &Fault) -> Option<Remedy> {
             Some(store) => Remedy::Of("store info", store.clone()),
             None => Remedy::With("store info", &["--config"]),
         });
+    }
+    if let Some(NoSuchDocument { id, near }) = fault.matter() {
+        return near.first().map(|near| Remedy::Instead(id.clone(), near.clone()));
     }
     if let Some(IsOutput { store: Some(store) }) = fault.matter() {
         return Some(Remedy::Instead(fault.place().file.clone()?, store.clone()));

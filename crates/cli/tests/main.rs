@@ -35,6 +35,7 @@ mod inputs;
 mod join;
 mod memory;
 mod nights;
+mod one_document;
 mod oracle;
 mod outputs;
 mod ownership;

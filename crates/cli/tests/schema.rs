@@ -52,6 +52,7 @@ fn the_summary_of_every_command_is_described() {
         "join --queries fingerprints --self --max-distance 3 --output joined".to_owned(),
         format!("idf build --documents {documents} --output idf.txt"),
         format!("explain a c --documents {documents}"),
+        "explain a -c job.toml".to_owned(),
         format!("tune --documents {documents} --sheet sheet.csv"),
         "store gc store --grace-hours 0".to_owned(),
         "store forget store --before 2026-11-01".to_owned(),

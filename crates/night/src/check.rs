@@ -39,6 +39,9 @@ pub struct CheckRequest {
 pub struct CheckReport {
     /// The store.
     pub store: String,
+    /// The night, if one alone was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dt: Option<String>,
     /// The number of the newest commit.
     pub commit: u64,
     /// The number of commits that were read.
@@ -159,6 +162,7 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     commits.problems.extend(report.problems);
     Ok(CheckReport {
         store: request.store.clone(),
+        dt: request.dt.clone(),
         commit: store.sequence(),
         n_commits: commits.n,
         n_nights: nights.len() as u64,
@@ -322,6 +326,7 @@ fn check_schema(parquet: &ParquetFile, name: &str) -> Result<()> {
 fn of_damaged_commit(commits: CheckedCommits, folder: &Folder) -> CheckReport {
     CheckReport {
         store: folder.url().to_owned(),
+        dt: None,
         commit: commits.newest,
         n_commits: commits.n,
         n_nights: 0,

@@ -4,6 +4,7 @@
 
 mod breakers;
 mod check;
+mod document;
 mod documents;
 mod dry_run;
 mod filter;
@@ -20,6 +21,7 @@ mod references;
 mod request;
 mod run;
 mod store_commands;
+mod store_contents;
 mod summary;
 mod tables;
 
@@ -28,6 +30,9 @@ pub use breakers::{
     SourceCounts, SourceLoss, TrippedBreaker,
 };
 pub use check::{CheckReport, CheckRequest, CheckedReference, check};
+pub use document::{
+    DocumentHistory, DocumentNight, NoSuchDocument, Representative, Represented, Standing, StateThen, document_history,
+};
 pub use dry_run::{CheckedPlaces, DryRun, check_places, dry_run};
 pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filter};
 pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
@@ -39,7 +44,8 @@ pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};
 pub use store_commands::{
-    DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, store_check, store_compact,
-    store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
+    DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, latest_night, store_check,
+    store_compact, store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
 };
+pub use store_contents::{ListedCounts, ListedNight, StoreContents, store_contents};
 pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};

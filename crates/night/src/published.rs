@@ -31,16 +31,9 @@ pub(crate) struct PublishedFiles {
 /// # Errors
 /// The manifest, or a file that it names, is missing or damaged.
 pub(crate) async fn files_of(storage: &Storage, store: &Store, night: &Night) -> Result<PublishedFiles> {
-    let root = storage.folder(night.output_root())?;
     let manifest = manifest_of(storage, store, night).await?;
-    let (mut decisions, mut quarantine) = (Vec::new(), Vec::new());
-    for (dataset, files) in [("decisions", &mut decisions), ("quarantine", &mut quarantine)] {
-        for (place, record) in of_dataset(&root, &manifest, night, dataset) {
-            let there = place.find().await?.filter(|file| file.size == record.bytes);
-            let damaged = || damaged(place.url(), "it is gone, or has not the size that the manifest records");
-            files.push(there.ok_or_else(damaged)?);
-        }
-    }
+    let decisions = found_files(storage, &manifest, night, "decisions").await?;
+    let quarantine = found_files(storage, &manifest, night, "quarantine").await?;
     let digest = night.gen_digest.clone();
     Ok(PublishedFiles { manifest, digest, decisions, quarantine })
 }
@@ -81,6 +74,30 @@ pub async fn repeated_rows(storage: &Storage, store_url: &str, dt: &str) -> Resu
         return Ok(FileRows::new());
     }
     rows_of_quarantine(&files_of(storage, &store, night).await?.quarantine).await
+}
+
+/// Returns the files of one dataset of a published night, in order.
+///
+/// # Errors
+/// The manifest, or a file that it names, is missing or damaged.
+pub(crate) async fn dataset_files(
+    storage: &Storage,
+    store: &Store,
+    night: &Night,
+    dataset: &str,
+) -> Result<Vec<InputFile>> {
+    found_files(storage, &manifest_of(storage, store, night).await?, night, dataset).await
+}
+
+async fn found_files(storage: &Storage, manifest: &Manifest, night: &Night, dataset: &str) -> Result<Vec<InputFile>> {
+    let root = storage.folder(night.output_root())?;
+    let mut files = Vec::new();
+    for (place, record) in of_dataset(&root, manifest, night, dataset) {
+        let there = place.find().await?.filter(|file| file.size == record.bytes);
+        let damaged = || damaged(place.url(), "it is gone, or has not the size that the manifest records");
+        files.push(there.ok_or_else(damaged)?);
+    }
+    Ok(files)
 }
 
 /// Returns the files of a dataset of a night in an output, in order, in whatever layout the night has.

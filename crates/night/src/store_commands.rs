@@ -1,6 +1,6 @@
 //! Commands on a store: they describe it, check it, and take data out of it.
 
-use nearprint_fault::Result;
+use nearprint_fault::{Fault, Result};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 use nearprint_store::maintain::{
@@ -20,6 +20,19 @@ use crate::tables::roll_all_forward;
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is no store.
 pub async fn store_info(storage: &Storage, url: &str) -> Result<StoreInfo> {
     open_store(storage, url).await.map(|store| store.info())
+}
+
+/// Returns the date of the newest night of a store, but for nights that were published with a [date far
+/// ahead](nearprint_store::Night::future).
+///
+/// # Errors
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is no store, or if it has no such night.
+pub async fn latest_night(storage: &Storage, url: &str) -> Result<String> {
+    let store = open_store(storage, url).await?;
+    let newest = store.nights().iter().rev().find(|night| !night.future);
+    newest
+        .map(|night| night.dt.clone())
+        .ok_or_else(|| Fault::input_missing("night", store.folder().url(), "run one first"))
 }
 
 /// Checks every file of a store.

@@ -19,6 +19,7 @@ mod published;
 pub mod schema;
 pub mod sketch_column;
 mod sorted_copy;
+mod sought;
 mod writer;
 
 /// Functions for the fuzz targets. They do not belong to the interface.
@@ -35,6 +36,7 @@ pub use parquet_file::{ParquetFile, Read, caught, count, joined_row_groups, pani
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload, upload_new};
 pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use sorted_copy::{PagesRead, SortedCopy};
+pub use sought::Sought;
 pub use writer::{
     DatasetWriter, FILE_ROWS, FileRecord, INDEX_PAGE_ROWS, StagedFile, create_folder, is_part_name, writer_properties,
 };

@@ -49,7 +49,7 @@ use crate::parquet_file::{ParquetFile, Read, selection};
 use crate::schema::{SKETCH, SKETCH_BYTES};
 
 /// The bytes of a sketch.
-type SketchBytes = [u8; SKETCH_BYTES as usize];
+pub type SketchBytes = [u8; SKETCH_BYTES as usize];
 
 /// The bytes between two pages that are read along with them rather than left out. A disk gives so many in about the
 /// time of one more request. (From buckets, `InputFile` reads larger gaps along.)

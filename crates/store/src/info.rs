@@ -1,10 +1,10 @@
-//! The output of `store info`.
+//! What a store has, by its newest commit.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The output of `store info`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+/// What a store has, by its newest commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreInfo {
     /// The store.
     pub store: String,
@@ -21,14 +21,12 @@ pub struct StoreInfo {
     /// The size of all runs in bytes.
     pub bytes: u64,
     /// The date before which the store has forgotten all nights, or `None` if it has forgotten none by its age.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub forgotten_before: Option<String>,
     /// The nights, by date.
     pub nights: Vec<NightInfo>,
     /// The segments that `store compact` made.
     pub segments: Vec<SegmentInfo>,
     /// The indexes that `store index` made.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<SegmentInfo>,
 }
 

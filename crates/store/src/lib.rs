@@ -68,6 +68,7 @@ mod merge;
 mod names;
 mod reader;
 mod shadows;
+mod states;
 mod store;
 mod writer;
 
@@ -92,5 +93,6 @@ pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnDocuments};
 pub use shadows::{HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
+pub use states::{DocumentState, StateContent};
 pub use store::{KeptRun, MadeBy, Store, Writers, probe_conditional_put};
 pub use writer::{RunWriter, StagedRun, id_hash};

@@ -9,9 +9,10 @@ use super::profile::ProfileArgs;
 use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
 pub struct ExplainArgs {
-    /// Ids of two or more documents
-    #[arg(value_name = "ID", num_args = 2.., required_unless_present_any = ["text", "text_file"], conflicts_with_all = ["text", "text_file"])]
+    /// One id: what each night of the store decided about the document; two or more: why their texts are near-duplicates
+    #[arg(value_name = "ID", num_args = 1.., required_unless_present_any = ["text", "text_file"], conflicts_with_all = ["text", "text_file"])]
     pub ids: Vec<String>,
     /// Documents: file, folder, glob, s3:// prefix or Delta table [default: the job file's, of all nights]
     #[arg(long, value_name = "PATH", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
@@ -28,9 +29,17 @@ pub struct ExplainArgs {
     /// A file with one text, instead of a document; may be repeated
     #[arg(long, value_name = "FILE", value_parser = local_path())]
     pub text_file: Vec<PathBuf>,
+    /// Number of documents to name of those that the document of one ID represents
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "ids")]
+    pub examples: usize,
     /// Number of features to list of each kind; --json lists all
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub features: usize,
     #[command(flatten)]
     pub profile: ProfileArgs,
 }
+
+const EXPLAIN_EXAMPLES: &str = "Examples:
+  nearprint explain https://example.org/a --config job.toml
+  nearprint explain https://example.org/a https://example.org/b --config job.toml
+  nearprint explain --text-file a.txt --text-file b.txt";

@@ -86,7 +86,7 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Choose distances for your own documents: draw pairs to label, then read the labels back
     Tune(TuneArgs),
-    /// Explain why a profile takes texts for near-duplicates, or does not
+    /// Explain what became of one document, or why a profile takes texts for near-duplicates
     Explain(ExplainArgs),
     /// Show the results of a published night
     Report(ReportArgs),

@@ -11,7 +11,7 @@ use crate::place::{Given, place};
 pub enum StoreCommand {
     /// Create an empty store for a first night
     Init(StoreArgs),
-    /// Show the nights, rows and bytes
+    /// List the nights, with what was kept and dropped, and show rows and bytes
     Info(StoreArgs),
     /// Re-read every file, and compare it with the newest commit
     Check(StoreArgs),

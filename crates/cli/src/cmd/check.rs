@@ -85,7 +85,7 @@ fn text(found: &CheckReport, status: &str) -> String {
         found.store,
         if is_store_sound { "the store itself is sound" } else { status },
         found.commit,
-        counted(found.n_nights, "night"),
+        found.dt.as_ref().map_or_else(|| counted(found.n_nights, "night"), |dt| format!("the night {dt}")),
         counted(found.n_files, "file"),
         counted(found.bytes, "byte")
     );

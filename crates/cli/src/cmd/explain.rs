@@ -5,9 +5,11 @@ use std::path::Path;
 
 use nearprint_documents::DocumentPlace;
 use nearprint_explain::{
-    DiffPiece, ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, legible, shown_id,
+    ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, legible, shown_id,
 };
 
+use super::explain_document::explain_document;
+use super::pair_text::diff;
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{ExplainArgs, Global};
 use crate::documents::place;
@@ -16,6 +18,9 @@ use crate::job_config::JobConfig;
 
 pub(super) fn explain(global: &Global, args: &ExplainArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.profile.config.as_deref())?.with_profile_args(&args.profile)?;
+    if let [id] = args.ids.as_slice() {
+        return explain_document(global, args, &job, id);
+    }
     let request = ExplainRequest {
         texts: texts(&job, args)?,
         profile: job.profile_config()?,
@@ -57,10 +62,6 @@ fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|e| Failure::reading(&said(), &e))
 }
 
-/// The most segments of the diff that are shown.
-const MAX_SEGMENTS: usize = 10;
-/// The most characters of a piece that are shown.
-const MAX_PIECE: usize = 300;
 /// The most deciding features that are shown for a bit.
 const DECIDERS: usize = 3;
 
@@ -114,7 +115,7 @@ fn pair(out: &mut String, pair: &ExplainedPair, n_features: usize) {
         let sketch = pair.sketch_distance.map_or(String::new(), |d| format!(", sketch distance {d}"));
         let _ = writeln!(out, "Distance {distance}, similarity {similarity:.1} %{sketch}");
     }
-    diff(out, pair);
+    diff(out, pair, ["A", "B"]);
     let table = &pair.features;
     features(out, "shared", &table.shared, n_features, |f| format!("{:>9.3} {:>9.3}", f.weight_a, f.weight_b));
     features(out, "only in A", &table.only_a, n_features, |f| format!("{:>9.3} {:>9}", f.weight_a, ""));
@@ -142,41 +143,5 @@ fn features(
     }
     if rows.len() > n {
         let _ = writeln!(out, "  … and {} more: --features N", grouped((rows.len() - n) as u64));
-    }
-}
-
-fn diff(out: &mut String, pair: &ExplainedPair) {
-    if pair.same_text {
-        let _ = writeln!(out, "The normalised texts are equal");
-        return;
-    }
-    let _ = writeln!(out, "\nNormalised texts, [-only in A-] {{+only in B+}}");
-    if pair.diff_of_sentences {
-        let _ = writeln!(
-            out,
-            "Too long to compare word by word: whole sentences are shown, so less may differ than is marked"
-        );
-    }
-    for segment in pair.diff.iter().take(MAX_SEGMENTS) {
-        let pieces: String = segment.iter().map(piece).collect();
-        let _ = writeln!(out, "  … {pieces} …");
-    }
-    if pair.diff.len() > MAX_SEGMENTS {
-        let _ = writeln!(out, "  … and {} more places", grouped((pair.diff.len() - MAX_SEGMENTS) as u64));
-    }
-}
-
-fn piece(piece: &DiffPiece) -> String {
-    match piece {
-        DiffPiece::Same(text) => shortened(text),
-        DiffPiece::Removed(text) => format!("[-{}-]", shortened(text)),
-        DiffPiece::Added(text) => format!("{{+{}+}}", shortened(text)),
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_PIECE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

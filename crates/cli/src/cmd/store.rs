@@ -3,11 +3,14 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use nearprint_night::{DropNightRequest, ForgetBeforeRequest, ForgetIdsRequest, ForgetIdsSummary};
+use nearprint_explain::legible;
+use nearprint_night::{
+    DropNightRequest, ForgetBeforeRequest, ForgetIdsRequest, ForgetIdsSummary, ListedNight, StoreContents,
+};
+use nearprint_store::SegmentInfo;
 use nearprint_store::maintain::{
     CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
 };
-use nearprint_store::{SegmentInfo, StoreInfo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -137,12 +140,13 @@ fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
 
 fn info(global: &Global, args: &StoreArgs) -> Outcome {
     let (_, session, url) = open(global, args)?;
-    let info = session.block_on(|storage, _, _| async move { nearprint_night::store_info(&storage, &url).await })?;
+    let info =
+        session.block_on(|storage, _, _| async move { nearprint_night::store_contents(&storage, &url).await })?;
     let text = info_text(&info);
     Ok(session.report("store info", "done", &info, text))
 }
 
-fn info_text(info: &StoreInfo) -> String {
+fn info_text(info: &StoreContents) -> String {
     let mut out = String::new();
     // Only a store with a commit gets here, and that has a digest.
     let digest = info.config_digest.as_deref().unwrap_or_default();
@@ -158,17 +162,15 @@ fn info_text(info: &StoreInfo) -> String {
         counted(info.bytes, "byte"),
         digest.get(..12).unwrap_or(digest)
     );
-    for night in &info.nights {
-        let stale = if night.stale { "  stale: earlier nights changed since" } else { "" };
+    if !info.nights.is_empty() {
         let _ = writeln!(
             out,
-            "  {}  {:>14} fingerprints  {:>10} short  {:>16} bytes  {}{stale}",
-            night.dt,
-            grouped(night.n_fingerprints),
-            grouped(night.n_short),
-            grouped(night.bytes),
-            night.run
+            "  {:<10}  {:>13}  {:>13}  {:>13}  {:>9}  {:>13}  {:>16}",
+            "night", "documents", "keep", "drop", "skip", "recrawled", "bytes"
         );
+    }
+    for night in &info.nights {
+        out.push_str(&night_text(night));
     }
     if let Some(before) = &info.forgotten_before {
         let _ = writeln!(out, "  all nights before {before} are forgotten");
@@ -180,6 +182,26 @@ fn info_text(info: &StoreInfo) -> String {
         out.push_str(&derived_text("index", index));
     }
     out
+}
+
+/// Formats the line of a night, which ends with what a reader should know of it.
+fn night_text(ListedNight { night, counts, unread }: &ListedNight) -> String {
+    let columns = match counts {
+        Some(counts) => {
+            let [documents, keep, drop, same_id] =
+                [counts.n_documents, counts.n_keep, counts.n_drop, counts.n_same_id].map(grouped);
+            let skip = grouped(counts.n_skip);
+            format!("{documents:>13}  {keep:>13}  {drop:>13}  {skip:>9}  {same_id:>13}")
+        }
+        None => format!("{:>13}  {:>13}  {:>13}  {:>9}  {:>13}", "-", "-", "-", "-", "-"),
+    };
+    let n_forgotten = counts.map_or(0, |counts| counts.n_forgotten);
+    let forgotten = (n_forgotten > 0).then(|| format!("{} forgotten since", counted(n_forgotten, "document")));
+    let stale = night.stale.then(|| "stale: earlier nights changed since".to_owned());
+    let unread = unread.as_ref().map(|reason| format!("its manifest cannot be read: {}", legible(reason)));
+    let notes: Vec<String> = [stale, forgotten, unread].into_iter().flatten().collect();
+    let line = format!("  {}  {columns}  {:>16}  {}", night.dt, grouped(night.bytes), notes.join("; "));
+    format!("{}\n", line.trim_end())
 }
 
 fn derived_text(what: &str, derived: &SegmentInfo) -> String {

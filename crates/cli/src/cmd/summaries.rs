@@ -7,10 +7,10 @@ use nearprint_explain::Explanation;
 use nearprint_measure::{Audit, Evaluation, IdfSummary, LabelEstimate, SheetSummary};
 use nearprint_night::{
     CheckReport, DropNightSummary, DryRun, FilterSummary, ForgetBeforeSummary, ForgetIdsSummary, Manifest,
+    StoreContents,
 };
 use nearprint_pipeline::{ClusterPlan, FingerprintSummary, JoinSummary, PlanSummary};
-use nearprint_report::Diff;
-use nearprint_store::StoreInfo;
+use nearprint_report::{Diff, ExplainedDocument};
 use nearprint_store::maintain::{CompactSummary, GcSummary, IndexSummary, StoreReport};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -47,7 +47,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     T::json_schema(generator).to_value()
 }
 
-const KINDS: [Kind; 37] = [
+const KINDS: [Kind; 38] = [
     ("run", "run", &["published", "already_published", "stopped", "failed"], "A night that was run.", of::<Ran<'_>>),
     ("run_dry", "run", &["would_publish", "already_published"], "`run --dry-run`: what a run would do.", of::<DryRun>),
     ("run_stale", "run", &["done", "failed"], "`run --stale`: the stale nights, run in order of date.", of::<Done>),
@@ -65,6 +65,13 @@ const KINDS: [Kind; 37] = [
     ("plan_cluster", "plan", &["done"], "`plan --workers`: the cost of a join on a cluster.", of::<ClusterPlan>),
     ("evaluate", "evaluate", &["done", "failed"], "Precision and recall on labelled pairs.", of::<Evaluation>),
     ("explain", "explain", &["done"], "Why texts are a pair, or are none.", of::<Explanation>),
+    (
+        "explain_document",
+        "explain",
+        &["kept", "dropped", "skipped"],
+        "`explain ID`: what each night decided about one document.",
+        of::<ExplainedDocument>,
+    ),
     ("report", "report", &["published"], "A published night.", of::<Reported>),
     ("audit", "audit", &["done", "unmeasured"], "What dropped documents lost.", of::<Audit>),
     ("diff", "diff", &["same", "different"], "What differs between two generations.", of::<Diff>),
@@ -87,7 +94,7 @@ const KINDS: [Kind; 37] = [
         of::<StreamSummary>,
     ),
     ("serve", "serve", &["stopped"], "A server that a signal stopped.", of::<ServeSummary>),
-    ("store_info", "store info", &["done"], "What is in a store.", of::<StoreInfo>),
+    ("store_info", "store info", &["done"], "What is in a store.", of::<StoreContents>),
     ("store_check", "store check", &["sound", "damaged"], "The files of a store, read.", of::<StoreReport>),
     (
         "store_compact",

@@ -1,0 +1,70 @@
+//! The row of a document in the decisions of a night.
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{Float64Type, Int32Type};
+use futures::TryStreamExt;
+use nearprint_fault::Result;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
+use nearprint_parquet::{Columns, ParquetFile, Sought};
+use nearprint_storage::Storage;
+use nearprint_store::{Night, Store};
+
+use crate::published::dataset_files;
+
+/// The columns, of which files of earlier releases lack `recrawl`.
+const COLUMNS: [&str; 8] = [DOC_ID, "decision", CANONICAL_ID, "distance", "reason", LOST_SHARE, REFERENCE, "recrawl"];
+
+/// What a night decided about a document.
+#[derive(Debug)]
+pub struct Decided {
+    pub decision: String,
+    pub reason: String,
+    pub canonical_id: Option<String>,
+    pub reference: Option<String>,
+    pub distance: Option<i32>,
+    pub lost_share: Option<f64>,
+    /// Files of earlier releases do not say it.
+    pub recrawl: Option<String>,
+}
+
+impl Decided {
+    /// Finds the row of a document by the page index of the decisions. Returns `None` if there is none.
+    ///
+    /// # Errors
+    /// The manifest or a file of decisions is missing, damaged or cannot be read.
+    pub async fn find(storage: &Storage, store: &Store, night: &Night, id: &str) -> Result<Option<Self>> {
+        for file in dataset_files(storage, store, night, "decisions").await? {
+            let parquet = ParquetFile::open(file).await?;
+            let Some(read) = parquet.that_may_have(DOC_ID, &[Sought::Text(id)], &COLUMNS) else { continue };
+            let mut batches = parquet.stream(read)?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                let ids = columns.strings(DOC_ID)?;
+                if let Some(row) = (0..ids.len()).find(|&row| ids.value(row) == id) {
+                    return Self::at(columns, row).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn at(columns: Columns<'_>, row: usize) -> Result<Self> {
+        let text = |name: &str| -> Result<Option<String>> {
+            let values = columns.strings(name)?;
+            Ok(values.is_valid(row).then(|| values.value(row).to_owned()))
+        };
+        let recrawl =
+            columns.batch.column_by_name("recrawl").map(|_: &ArrayRef| text("recrawl")).transpose()?.flatten();
+        let (distances, shares) =
+            (columns.primitive::<Int32Type>("distance")?, columns.primitive::<Float64Type>(LOST_SHARE)?);
+        Ok(Self {
+            decision: columns.strings("decision")?.value(row).to_owned(),
+            reason: columns.strings("reason")?.value(row).to_owned(),
+            canonical_id: text(CANONICAL_ID)?,
+            reference: text(REFERENCE)?,
+            distance: distances.is_valid(row).then(|| distances.value(row)),
+            lost_share: shares.is_valid(row).then(|| shares.value(row)),
+            recrawl,
+        })
+    }
+}
