@@ -29,6 +29,7 @@ use crate::job_keys;
 use crate::place::{Dates, Given, refuse_stream, refuse_unexpanded};
 use crate::remedy::Remedy;
 use crate::schema::{each, in_words, properties};
+use crate::time_zone::zone;
 
 /// A job file of nearprint, in TOML. jobs/nightly.toml explains the keys with their defaults.
 ///
@@ -106,6 +107,9 @@ pub struct JobConfig {
     /// Whether a night may have no files.
     #[schemars(extend("x-digest" = "none"))]
     allow_empty: bool,
+    /// The time zone of today and yesterday, such as Asia/Shanghai.
+    #[schemars(extend("x-digest" = "none"))]
+    time_zone: Option<String>,
     /// The file that the night's folder must have.
     #[schemars(extend("x-digest" = "none"))]
     require_marker: Option<String>,
@@ -259,6 +263,7 @@ impl Default for JobConfig {
             warc_id: WarcId::Url,
             html_text: HtmlText::Main,
             allow_empty: false,
+            time_zone: None,
             require_marker: None,
             pairs: PairsMode::Forest,
             max_pairs: crate::args::MAX_PAIRS,
@@ -552,6 +557,10 @@ impl JobConfig {
             failures.push(failure);
             (job.require_marker, job.max_repeated_ids) = (None, MAX_REPEATED_IDS);
         }
+        if let Err(failure) = job.time_zone() {
+            failures.push(failure);
+            job.time_zone = None;
+        }
         for (key, file) in
             [("user_dictionary", &mut job.user_dictionary), ("stop_words", &mut job.stop_words), ("idf", &mut job.idf)]
         {
@@ -706,6 +715,12 @@ impl JobConfig {
         self.on_duplicate_id = args.on_duplicate_id.map(Into::into).or(self.on_duplicate_id);
         self.max_repeated_ids = args.max_repeated_ids.unwrap_or(self.max_repeated_ids);
         self
+    }
+
+    /// Returns the time zone in which a day is today.
+    pub fn time_zone(&self) -> Result<chrono_tz::Tz, Failure> {
+        let named = self.time_zone.as_deref();
+        named.map_or(Ok(chrono_tz::UTC), |name| zone("time_zone", name).map_err(Failure::from))
     }
 
     /// Returns the policy for rows and files that are set aside.
@@ -965,6 +980,7 @@ mod tests {
         "keep",
         "max_doc_bytes",
         "newest_by",
+        "time_zone",
         "require_marker",
         "tokenize.stop_words.drop_parts_of_speech",
         "resources.memory_limit",
@@ -1039,6 +1055,7 @@ mod tests {
         ("max_doc_bytes", "'1MiB'"),
         ("newest_by", "'other'\non_duplicate_id = 'keep_newest'"),
         ("html_text", "'all'"),
+        ("time_zone", "'Asia/Shanghai'"),
         ("require_marker", "'a.jsonl'"),
         ("user_dictionary", "'words.txt'"),
         ("stop_words", "'words.txt'"),

@@ -2,6 +2,7 @@
 //! exit code.
 
 mod args;
+mod asked_nights;
 mod beside;
 mod bytes;
 mod cmd;
@@ -24,6 +25,7 @@ mod remedy;
 mod schema;
 mod suggestions;
 mod summary;
+mod time_zone;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -53,10 +55,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 /// As [`run`], but an engine, if there is one, runs the tasks of a night.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&Arc<dyn Engine>>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let (matches, cli) = match parsed(&arguments) {
+    let (matches, mut cli) = match parsed(&arguments) {
         Ok(parsed) => parsed,
         Err(error) => return summary::of_clap(&error, &arguments),
     };
+    let settled = asked_nights::settle(&mut cli.command);
     let (global, asked) = (cli.global.clone(), cli.command.asked());
     let run = match &cli.command {
         // Metrics are of nights that are made.
@@ -68,7 +71,8 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
     }
     exit_code::keep_panics_to_one_line();
     let outcome = watched(&matches, &global, &asked, run.as_ref(), || {
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| cmd::dispatch(cli, engine)));
+        let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(dispatch));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments);
             Failure { hint, ..failure }.shown_by(&asked.command, flags::named)
@@ -150,13 +154,17 @@ pub fn night(
     let failed = |failure| Box::new(FailedNight { failure, summary: None });
     let command = ["nearprint", "run"].map(OsString::from);
     let arguments: Vec<OsString> = command.into_iter().chain(arguments).collect();
-    let (matches, cli) = parsed(&arguments).map_err(|error| failed(summary::usage_of_clap(&error)))?;
+    let (matches, mut cli) = parsed(&arguments).map_err(|error| failed(summary::usage_of_clap(&error)))?;
+    let settled = asked_nights::settle(&mut cli.command);
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
     let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
-    let report = watched(&matches, &cli.global, &asked, Some(&args), || cmd::night(&cli.global, &args, stop, engine))
-        .map_err(failed)?;
+    let report = watched(&matches, &cli.global, &asked, Some(&args), || {
+        settled?;
+        cmd::night(&cli.global, &args, stop, engine)
+    })
+    .map_err(failed)?;
     match report.failure {
         Some(failure) => Err(Box::new(FailedNight { failure, summary: Some(report.json) })),
         None => Ok(report.json),

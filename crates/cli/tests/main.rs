@@ -11,6 +11,7 @@
 )]
 
 mod alone;
+mod asked_nights;
 mod audit;
 mod bad_input;
 mod book;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use chrono::{DateTime, NaiveDate, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 
 /// Returns whether a text is an existing date of the form `YYYY-MM-DD`.
 #[must_use]

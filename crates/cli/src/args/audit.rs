@@ -12,7 +12,7 @@ pub struct AuditArgs {
     /// Job file of the night's run
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
-    /// The night
+    /// The night; latest, today, yesterday
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Number of dropped documents to draw

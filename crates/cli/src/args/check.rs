@@ -15,7 +15,7 @@ pub struct CheckArgs {
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<Given>,
-    /// This night only [default: all]
+    /// This night only; latest, today, yesterday [default: all]
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: Option<String>,
 }

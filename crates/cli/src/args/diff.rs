@@ -24,7 +24,7 @@ pub struct DiffArgs {
     /// Results to compare with A [default: A's newest generation with the one before it]
     #[arg(value_name = "B", value_parser = generation)]
     pub b: Option<GivenGeneration>,
-    /// The night
+    /// The night; latest, today, yesterday
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Job file, for its output and [s3]

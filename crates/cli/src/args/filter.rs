@@ -13,7 +13,7 @@ pub struct FilterArgs {
     /// Job file of the nights' runs, for its store, documents and columns
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
-    /// The night, or the first one
+    /// The night, or the first one; latest, today, yesterday
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// The last night: all published nights from --dt to this one are filtered

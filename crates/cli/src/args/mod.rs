@@ -27,9 +27,12 @@ mod serve;
 mod store;
 mod tune;
 
+use std::path::Path;
+
 use clap::{Parser, Subcommand};
 
 use crate::invocation::Invocation;
+use crate::place::Given;
 
 pub use audit::AuditArgs;
 pub use check::CheckArgs;
@@ -114,7 +117,38 @@ pub enum Command {
     Man(ManArgs),
 }
 
+/// The nights that a command names, which may be words in place of dates, and what tells the dates.
+#[derive(Debug)]
+pub struct AskedNights<'a> {
+    /// The job file.
+    pub config: Option<&'a Path>,
+    /// The store, instead of the job file's.
+    pub store: Option<&'a Given>,
+    /// The nights.
+    pub dts: Vec<&'a mut String>,
+    /// The command makes the night, so the newest one is not meant.
+    pub makes_a_night: bool,
+}
+
 impl Command {
+    /// Returns the nights that the command names, or `None` if it knows none or deletes them: what is deleted is named by
+    /// its date.
+    pub fn asked_nights(&mut self) -> Option<AskedNights<'_>> {
+        let makes_a_night = matches!(self, Self::Run(_));
+        let (config, store, dts): (Option<&Path>, _, Vec<&mut String>) = match self {
+            Self::Run(args) => (Some(&args.config), args.store.as_ref(), args.dt.iter_mut().collect()),
+            Self::Report(args) => (Some(&args.config), None, vec![&mut args.dt]),
+            Self::Audit(args) => (Some(&args.config), None, vec![&mut args.dt]),
+            Self::Diff(args) => (args.config.as_deref(), None, vec![&mut args.dt]),
+            Self::Filter(args) => {
+                (Some(&args.config), None, std::iter::once(&mut args.dt).chain(args.to.as_mut()).collect())
+            }
+            Self::Check(args) => (args.config.as_deref(), args.store.as_ref(), args.dt.iter_mut().collect()),
+            _ => return None,
+        };
+        Some(AskedNights { config, store, dts, makes_a_night })
+    }
+
     /// Returns the name of the command, and its night if it has one.
     pub fn asked(&self) -> Invocation {
         let (command, dt) = match self {

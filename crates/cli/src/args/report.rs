@@ -12,7 +12,7 @@ pub struct ReportArgs {
     /// Job file
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
-    /// The night
+    /// The night; latest, today, yesterday
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
     /// Number of dropped documents and of clusters to show [default: 3 on a terminal, 20 with -v and on a page]

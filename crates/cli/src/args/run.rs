@@ -15,7 +15,7 @@ pub struct RunArgs {
     /// Job file
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
-    /// The night, such as 2026-11-20
+    /// The night, such as 2026-11-20; today, yesterday: in the job file's time zone
     #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
     pub dt: Option<String>,
     /// Publish all stale nights again, in order of date, with what was added before them; the first failure ends it

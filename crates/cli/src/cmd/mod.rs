@@ -44,6 +44,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command, Global, RunArgs};
+use crate::asked_nights::Settled;
 use crate::embedding::{Embedding, Stop};
 use crate::exit_code::{Failure, Spent};
 use crate::flags;
@@ -59,9 +60,13 @@ pub fn night(global: &Global, args: &RunArgs, stop: &Stop, engine: Option<&Arc<d
     run::run(Embedding::Program(stop.clone()), global, args, engine)
 }
 
-/// Runs a command. An engine, if there is one, runs the tasks of `run`.
-pub fn dispatch(cli: Cli, engine: Option<&Arc<dyn Engine>>) -> Outcome {
+/// Runs a command. `nights` are the words that stood in place of its dates. An engine, if there is one, runs the tasks of
+/// `run`.
+pub fn dispatch(cli: Cli, nights: &Settled, engine: Option<&Arc<dyn Engine>>) -> Outcome {
     let global = cli.global;
+    for (word, dt) in nights {
+        tracing::info!("{word} is {dt}");
+    }
     match cli.command {
         Command::Run(args) => run::run(Embedding::Process, &global, &args, engine),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
