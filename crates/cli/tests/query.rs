@@ -139,6 +139,29 @@ fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: (u32, u32), wh
         assert_eq!(found(answer), expected, "{when}: {text}");
     }
     assert!(n_found > texts.len() / 2, "{when}: {n_found}");
+    expect_exact_of_documents(night, live, limits, when);
+}
+
+/// Asks for every live document by its id, in one stream and the first ones alone, and compares all answers with the oracle.
+fn expect_exact_of_documents(night: &Night, live: &Live, limits: (u32, u32), when: &str) {
+    let lines: Vec<String> = live.keys().map(|id| serde_json::json!({ "document_id": id }).to_string()).collect();
+    std::fs::write(night.path().join("queries.jsonl"), lines.join("\n")).unwrap();
+    let (k, sketch) = (limits.0.to_string(), limits.1.to_string());
+    let distances = ["--max-distance", &k, "--max-sketch-distance", &sketch];
+    let args = [&["query", "--config", "job.toml", "--jsonl", "queries.jsonl"], &distances[..]].concat();
+    let done = nearprint_in(night.path(), &args).expect_success();
+    let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), live.len(), "{when}");
+    let fingerprinter = fingerprinter();
+    for (i, (answer, (id, (dt, text)))) in answers.iter().zip(live).enumerate() {
+        let others = live.iter().filter(|(other, _)| *other != id).map(|(id, of)| (id.clone(), of.clone())).collect();
+        let expected = expected(&others, &fingerprinter, text, limits);
+        assert_eq!(found(answer), expected, "{when}: {id}");
+        assert_eq!((&answer["document"]["id"], &answer["document"]["dt"]), (&id.as_str().into(), &dt.as_str().into()));
+        if i < 3 {
+            assert_eq!(found(&query(night, &[&["--id", id], &distances[..]].concat())), expected, "{when}: {id}");
+        }
+    }
 }
 
 const LIMITS: [(u32, u32); 3] = [(3, 60), (12, 36), (20, 200)];
@@ -247,6 +270,29 @@ fn a_damaged_index_is_found_by_check_and_by_a_query_that_reads_it() {
     assert_eq!((done.code, done.json()["status"].as_str()), (65, Some("damaged")), "{}", done.stdout);
     let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--text", &text(1103, 60)]);
     expect(&done, 65, &["store/indexes/", "table-0/part-00000.parquet"]);
+}
+
+#[test]
+fn an_id_shows_its_document_and_one_that_the_store_lacks_is_refused() {
+    let night = Night::new("");
+    let page = text(1, 60);
+    night.documents(&date(11), &[("a", &page), ("b", &page), ("alone", &text(2, 60)), ("none", "")]);
+    run(&night, 11, &[]);
+    let said = |id: &str| nearprint_in(night.path(), &["query", "--config", "job.toml", "--id", id]);
+    let shown = said("b").expect_success().stdout;
+    assert!(
+        shown.starts_with("b  2026-11-11  drop, represented by a\nfingerprint ") && shown.contains(": 1 match in"),
+        "{shown}"
+    );
+    assert!(shown.contains("  keep      a  same text\n") && !shown.contains("  b\n"), "{shown}");
+    assert!(said("alone").expect_success().stdout.contains(": no match in "));
+    assert!(said("none").expect_success().stdout.contains("none  2026-11-11  skip\nno text: no match in"));
+    expect(&said("c"), 66, &["no night of the store has the document 'c'", "`nearprint explain ID`"]);
+    std::fs::write(night.path().join("lines"), "{\"document_id\": \"c\"}\n{\"document_id\": \"a\", \"text\": \"\"}\n")
+        .unwrap();
+    let lines = nearprint_in(night.path(), &["query", "--config", "job.toml", "--jsonl", "lines"]);
+    expect(&lines, 65, &["2 lines could not be answered"]);
+    assert!(lines.stdout.contains("'c'") && lines.stdout.contains("document_id"), "{}", lines.stdout);
 }
 
 #[test]

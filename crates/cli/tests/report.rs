@@ -207,6 +207,21 @@ fn no_id_and_no_text_becomes_an_element_an_attribute_or_an_address_of_the_page()
 }
 
 #[test]
+fn ids_that_are_addresses_of_pages_are_links_and_no_others() {
+    let page = page(&published(), &[]);
+    let (html, links) = (Html::parse_document(&page), Selector::parse("a[rel]").unwrap());
+    let found: BTreeSet<(&str, String)> = html
+        .select(&links)
+        .map(|link| {
+            assert_eq!(link.attr("rel"), Some("noopener noreferrer nofollow"));
+            (link.attr("href").unwrap(), link.text().collect())
+        })
+        .collect();
+    let expected = ["https://a.example/1", "https://a.example/2"].map(|id| (id, id.to_owned()));
+    assert_eq!(found, BTreeSet::from(expected), "before/1 and before/2 are no addresses");
+}
+
+#[test]
 fn the_bars_of_a_chart_have_a_width_however_few_they_are() {
     let page = page(&published(), &[]);
     let (page, bars) = (Html::parse_document(&page), Selector::parse("svg rect").unwrap());
@@ -217,7 +232,7 @@ fn the_bars_of_a_chart_have_a_width_however_few_they_are() {
 /// The elements and attributes that pages are made of.
 const KNOWN: &str = "html html@lang head meta meta@charset meta@http-equiv meta@content meta@name title style body \
     header nav nav@aria-label main main@id footer section section@id section@aria-label section@aria-labelledby \
-    h1 h2 h2@id h3 h3@id p p@class a a@class a@href ul ul@class li li@class dl dl@class dt dd dd@class \
+    h1 h2 h2@id h3 h3@id p p@class a a@class a@href a@rel ul ul@class li li@class dl dl@class dt dd dd@class \
     div div@class div@role div@aria-label div@tabindex div@dir code code@class code@dir del ins \
     article article@aria-labelledby table caption thead tbody tr th th@scope th@class td td@class \
     figure figure@class figcaption details summary \

@@ -75,6 +75,19 @@ fn a_text_and_its_fingerprint_find_the_documents_of_the_store() {
 }
 
 #[test]
+fn a_document_of_the_store_is_asked_for_by_its_address_which_the_page_takes_too() {
+    let night = published();
+    let serving = Serving::start(&night, &[]);
+    let (status, answer) = serving.post("/query", &json!({ "document_id": "copy" }));
+    let found: Vec<&Value> = answer["matches"].as_array().unwrap().iter().map(|found| &found["id"]).collect();
+    assert_eq!((status, found), (200, vec![&json!("page")]), "{answer}");
+    assert_eq!((&answer["document"]["dt"], &answer["document"]["id"]), (&json!(DT), &json!("copy")));
+    let (status, refused) = serving.post("/query", &json!({ "document_id": "<script>hit()</script>" }));
+    assert_eq!((status, &refused["kind"]), (404, &json!("input_missing")));
+    serving.stop(Signal::SIGTERM);
+}
+
+#[test]
 fn a_fingerprint_of_decimal_digits_is_read_as_the_hex_that_answers_print() {
     let night = published();
     let serving = Serving::start(&night, &[]);

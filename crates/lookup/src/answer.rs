@@ -13,6 +13,9 @@ pub struct Answer {
     /// The reason why the query has no fingerprint: `too_short` or `empty`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
+    /// The document of the store that is the query, if it is one. It is no match of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<StoredDocument>,
     /// The number of matches, including those that are not listed.
     pub n_matches: u64,
     /// The matches by (distance, sketch distance, night, id), as many as the options allow.
@@ -20,6 +23,19 @@ pub struct Answer {
     /// The pages and bytes that were read for the answer; `None` if it was looked up together with others.
     #[serde(flatten)]
     pub read: Option<ReadForAnswer>,
+}
+
+/// A document of the store in its newest state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StoredDocument {
+    /// The id.
+    pub id: String,
+    /// The newest night that has it.
+    pub dt: String,
+    /// The decision of that night about it.
+    pub decision: Decision,
+    /// The document that represents it, if it was dropped.
+    pub canonical_id: Option<String>,
 }
 
 /// The pages and bytes that were read for an answer.
@@ -58,6 +74,8 @@ pub enum Decision {
     Keep,
     /// Another document represents it.
     Drop,
+    /// It has no text. No match is such a document.
+    Skip,
 }
 
 impl Decision {
@@ -67,6 +85,7 @@ impl Decision {
         match self {
             Self::Keep => "keep",
             Self::Drop => "drop",
+            Self::Skip => "skip",
         }
     }
 }

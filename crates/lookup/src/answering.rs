@@ -1,5 +1,6 @@
 //! The answers of a lookup: of one query by an index, of many also by a join.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,7 @@ use crate::near::{Near, NearRows, scan};
 use crate::nearest::{NearestMatches, match_bytes};
 use crate::nights::{OpenNight, OpenRun, TextHash};
 use crate::query::{Query, WhenJoined};
+use crate::stored::Stored;
 use crate::tables::IndexedRows;
 use crate::target::{Fingerprinted, Target};
 
@@ -48,6 +50,11 @@ enum Joined {
     DoesNotPay,
 }
 
+/// Returns what documents of the store look for, by their ids.
+fn targets(stored: HashMap<String, Stored>) -> HashMap<String, Target> {
+    stored.into_iter().map(|(id, stored)| (id, stored.target)).collect()
+}
+
 impl Lookup {
     /// Returns every document of the store within the limits, and no other. Many queries may be answered at the same
     /// time.
@@ -69,21 +76,26 @@ impl Lookup {
     /// Those of [`answer`](Self::answer).
     pub async fn answer_in_turn(&self, query: &Query, turn: Turn) -> Result<(Answer, Taken)> {
         let counts = Counts::default();
-        let (answer, taken) = self.answer_to(&self.wanted(query).await?, &counts, turn).await?;
+        let stored = match query {
+            Query::Document(id) => self.stored(&[id]).await?,
+            Query::Text(_) | Query::Fingerprint { .. } => HashMap::new(),
+        };
+        let document = stored.values().next().map(|stored| stored.document.clone());
+        let (answer, taken) = self.answer_to(&self.wanted(query, targets(stored)).await?, &counts, turn).await?;
         let read = ReadForAnswer { pages_read: counts.pages(), bytes_read: counts.bytes() };
-        Ok((Answer { read: Some(read), ..answer }, taken))
+        Ok((Answer { document, read: Some(read), ..answer }, taken))
     }
 
     /// Returns what a query looks for. A long text takes seconds, in which a thread that others wait for must not
     /// compute.
-    async fn wanted(&self, query: &Query) -> Result<Target> {
+    async fn wanted(&self, query: &Query, stored: HashMap<String, Target>) -> Result<Target> {
         let n_bytes = if let Query::Text(text) = query { text.len() } else { 0 };
         let taken = self.reads.take(n_bytes.saturating_mul(TEXT_BYTES)).await?;
         let (profile, query) = (Arc::clone(&self.profile), query.clone());
         let wanted = move || {
             // It is computed even if nobody waits for it any more.
             let _taken = taken;
-            Target::of(&profile, &query)
+            Target::of(&profile, &query, &stored)
         };
         blocking("query", wanted).await
     }
@@ -99,9 +111,18 @@ impl Lookup {
         queries: Vec<Query>,
         mut each: impl FnMut(Result<Answer>) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>> {
-        let lookup = self.clone();
+        let id = |query: &'_ Query| match query {
+            Query::Document(id) => Some(id.clone()),
+            Query::Text(_) | Query::Fingerprint { .. } => None,
+        };
+        let ids: Vec<Option<String>> = queries.iter().map(id).collect();
+        let asked: Vec<&str> = ids.iter().flatten().map(String::as_str).collect();
+        let stored = if asked.is_empty() { HashMap::new() } else { self.stored(&asked).await? };
+        let document = |id: &Option<String>| Some(stored.get(id.as_ref()?)?.document.clone());
+        let mut documents = ids.iter().map(document).collect::<Vec<_>>().into_iter();
+        let (lookup, stored) = (self.clone(), targets(stored));
         let wanted = blocking("query", move || {
-            let of = |query: &Query| Target::of(&lookup.profile, query);
+            let of = |query: &Query| Target::of(&lookup.profile, query, &stored);
             let wanted: Vec<Result<Target>> = in_pool(|| queries.par_iter().map(of).collect());
             Ok::<_, Fault>(wanted)
         });
@@ -109,9 +130,12 @@ impl Lookup {
         // A query that is refused looks for nothing, and has its error in place of the answer.
         let wanted: Vec<Target> = all.iter().map(|of| *of.as_ref().unwrap_or(&Target::Nothing)).collect();
         let mut all = all.into_iter();
-        let mut give = |answer: Answer| match all.next() {
-            Some(Err(error)) => each(Err(error)),
-            _ => each(Ok(answer)),
+        let mut give = |answer: Answer| {
+            let document = documents.next().flatten();
+            match all.next() {
+                Some(Err(error)) => each(Err(error)),
+                _ => each(Ok(Answer { document, ..answer })),
+            }
         };
         // Ranges of queries that are still to be answered, the first of them last.
         let whole = 0..wanted.len();
@@ -158,8 +182,8 @@ impl Lookup {
     async fn answer_to(&self, wanted: &Target, counts: &Counts, turn: Turn) -> Result<(Answer, Taken)> {
         let (listed, taken) = match wanted {
             Target::Nothing => (self.none(), Taken::default()),
-            Target::Same(text_hash) => {
-                let same = Fingerprinted { fingerprint: 0, sketch: None, text_hash: Some(*text_hash) };
+            Target::Same { text_hash, itself } => {
+                let same = Fingerprinted { fingerprint: 0, sketch: None, text_hash: Some(*text_hash), itself: *itself };
                 let rows = self.short(*text_hash).await?;
                 let taken = self.rows.take_in_turn(self.row_bytes(&rows, RunFile::Short).await?, turn).await?;
                 (self.listed(rows, &same, RunFile::Short, counts).await?, taken)
@@ -205,7 +229,8 @@ impl Lookup {
         file: RunFile,
         counts: &Counts,
     ) -> Result<NearestMatches> {
-        let mut rows = rows.into_iter().flat_map(NearRows::each).filter(|near| self.is_live(near, file));
+        let is_match = |near: &Near| self.is_live(near, file) && !wanted.is_itself(near);
+        let mut rows = rows.into_iter().flat_map(NearRows::each).filter(is_match);
         let (wanted, listed) = (std::slice::from_ref(wanted), Mutex::new(vec![self.none()]));
         loop {
             let some: Vec<Near> = rows.by_ref().take(self.rows_at_once()).collect();
@@ -257,7 +282,8 @@ impl Lookup {
         let Some(mut rows) = batch.near(&runs, store, (&self.memory, &self.reads), &counts).await? else {
             return Ok(Joined::TooMany);
         };
-        rows.retain(|near| self.is_live(near, RunFile::Fingerprints));
+        let is_itself = |near: &Near| wanted_near[near.query as usize].is_itself(near);
+        rows.retain(|near| self.is_live(near, RunFile::Fingerprints) && !is_itself(near));
         rows.sort_unstable();
         let matching = self.matching(&rows, &wanted_near, &counts).await?;
         if matching.len() > self.options.max_matching_rows {
@@ -274,7 +300,7 @@ impl Lookup {
         let mut others = others.try_collect::<Vec<Answer>>().await?.into_iter();
         let answer = |wanted: &Target| match wanted {
             Target::Near(_) => of_queries.next().map(|listed| self.answer_of(wanted, listed)),
-            Target::Same(_) | Target::Nothing => others.next(),
+            Target::Same { .. } | Target::Nothing => others.next(),
         };
         let answers: Vec<Answer> = wanted.iter().filter_map(answer).collect();
         if answers.len() != wanted.len() {
@@ -335,9 +361,10 @@ impl Lookup {
         let (n_matches, matches) = listed.in_order();
         let (fingerprint, reason) = match wanted {
             Target::Near(near) => (Some(self.profile.hex(near.fingerprint)), None),
-            Target::Same(_) => (None, Some("too_short")),
+            Target::Same { .. } => (None, Some("too_short")),
             Target::Nothing => (None, Some("empty")),
         };
-        Answer { fingerprint, short: matches!(wanted, Target::Same(_)), reason, n_matches, matches, read: None }
+        let short = matches!(wanted, Target::Same { .. });
+        Answer { fingerprint, short, reason, document: None, n_matches, matches, read: None }
     }
 }

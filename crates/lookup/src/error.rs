@@ -18,6 +18,13 @@ pub(crate) fn bad_query(query: impl Into<String>, reason: impl std::fmt::Display
     Fault::usage(format!("{}: {reason}", query.into())).about(BadQuestion::Query)
 }
 
+/// Makes the fault of a query by an id that no night of the store has.
+pub(crate) fn unknown_document(id: &str) -> Fault {
+    Fault::new(ErrorKind::InputMissing, format!("no night of the store has the document '{}'", id.escape_debug()))
+        .remedy("check the id; `nearprint explain ID` names ids that are like it")
+        .about(BadQuestion::Query)
+}
+
 /// Makes the fault of an index that contradicts itself.
 pub(crate) fn damaged_index(reason: String) -> Fault {
     Fault::new(ErrorKind::BadData, reason).remedy("write it anew with `store index`, after its files were deleted")

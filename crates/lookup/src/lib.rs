@@ -18,6 +18,7 @@ mod nearest;
 mod nights;
 mod query;
 mod shared;
+mod stored;
 mod tables;
 mod target;
 
@@ -30,7 +31,7 @@ const _: () = {
     let _ = of_answer;
 };
 
-pub use answer::{Answer, Decision, Match, ReadForAnswer, State};
+pub use answer::{Answer, Decision, Match, ReadForAnswer, State, StoredDocument};
 pub use budget::{Taken, Turn, Turns};
 pub use error::BadQuestion;
 pub use lookup::Lookup;

@@ -17,6 +17,8 @@ pub enum Query {
     /// A text. It is fingerprinted by the profile of the store. A text below the profile's floor of features is looked
     /// up by its hash.
     Text(String),
+    /// The document of the store with this id, by its stored fingerprint and sketch. It is no match of itself.
+    Document(String),
     /// A fingerprint.
     Fingerprint {
         /// The fingerprint; one of 32 bits is zero-extended.
@@ -26,12 +28,14 @@ pub enum Query {
     },
 }
 
-/// A question in JSON: `text`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored.
+/// A question in JSON: `text`, `document_id`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct JsonQuery {
     /// The text.
     pub text: Option<String>,
+    /// The id of a document of the store, instead of a text.
+    pub document_id: Option<String>,
     /// The fingerprint, instead of a text.
     pub fingerprint: Option<FingerprintText>,
     /// The sketch of the fingerprint: 64 hex digits. Without it, sketches are not compared.
@@ -56,8 +60,9 @@ impl JsonQuery {
     /// cannot be read.
     pub fn query(self, profile: &LookupProfile) -> Result<Query> {
         match self {
-            Self { text: Some(text), fingerprint: None, .. } => Ok(Query::Text(text)),
-            Self { text: None, fingerprint: Some(fingerprint), sketch } => {
+            Self { text: Some(text), document_id: None, fingerprint: None, .. } => Ok(Query::Text(text)),
+            Self { text: None, document_id: Some(id), fingerprint: None, .. } => Ok(Query::Document(id)),
+            Self { text: None, document_id: None, fingerprint: Some(fingerprint), sketch } => {
                 let sketch = sketch.as_deref().map(parse_sketch).transpose()?;
                 let fingerprint = match fingerprint {
                     FingerprintText::Number(value) => value,
@@ -66,7 +71,7 @@ impl JsonQuery {
                 Ok(Query::Fingerprint { fingerprint, sketch })
             }
             _ => {
-                let reason = "write \"text\", or \"fingerprint\" and perhaps \"sketch\"".to_owned();
+                let reason = "write \"text\", \"document_id\", or \"fingerprint\" and perhaps \"sketch\"".to_owned();
                 Err(bad_query("the question".to_owned(), reason))
             }
         }

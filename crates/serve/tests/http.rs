@@ -355,6 +355,24 @@ fn a_stop_waits_for_open_requests_and_cuts_off_those_that_take_too_long() {
 }
 
 #[test]
+fn the_page_has_an_address_for_each_document_and_shows_nothing_of_it_itself() {
+    let server = start();
+    let page = server.send(&get("/"));
+    let of_document = server.send(&get("/?id=%3Cscript%3Ehit()%3C%2Fscript%3E"));
+    assert_eq!((of_document.status, &of_document.body), (200, &page.body), "the script reads the address");
+    let links = page.body.lines().filter(|line| line.contains("href:"));
+    for line in links {
+        let is_own = line.contains("href: ownAddress(id)");
+        assert!(is_own || line.contains("href: id, rel: \"noopener noreferrer nofollow\""), "{line}");
+    }
+    assert_eq!(
+        page.body.matches("pageLink(").count(),
+        page.body.matches("isWebAddress(").count(),
+        "no other id is a link"
+    );
+}
+
+#[test]
 fn the_policy_of_the_page_allows_its_own_style_and_script_alone() {
     let reply = start().send(&get("/"));
     let policy = reply.header("content-security-policy");

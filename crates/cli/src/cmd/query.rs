@@ -94,8 +94,11 @@ fn single(args: &QueryArgs, profile: &LookupProfile, html_text: &HtmlText) -> Re
     if let Some(path) = &args.file {
         return text_of(path, html_text).map(Query::Text);
     }
+    if let Some(id) = &args.id {
+        return Ok(Query::Document(id.clone()));
+    }
     let Some(fingerprint) = &args.fingerprint else {
-        return Err(Failure::usage("give --text, --file, --fingerprint or --jsonl"));
+        return Err(Failure::usage("give --text, --file, --id, --fingerprint or --jsonl"));
     };
     let sketch = args.sketch.as_deref().map(parse_sketch).transpose()?;
     let fingerprint = profile.parse_fingerprint(fingerprint)?;
@@ -187,6 +190,7 @@ fn one_text(summary: &OneSummary) -> String {
     let mut out = String::new();
     let query = match (&answer.fingerprint, answer.reason) {
         (Some(fingerprint), _) => format!("fingerprint {fingerprint}"),
+        (None, Some("empty")) if answer.document.is_some() => "no text".to_owned(),
         (None, Some("empty")) => "no text: it is empty after normalisation".to_owned(),
         (None, _) => "too short for a fingerprint: equal texts only".to_owned(),
     };
@@ -195,6 +199,12 @@ fn one_text(summary: &OneSummary) -> String {
         1 => "1 match".to_owned(),
         n => format!("{} matches", grouped(n)),
     };
+    if let Some(document) = &answer.document {
+        let canonical =
+            document.canonical_id.as_ref().map_or_else(String::new, |id| format!(", represented by {}", shown_id(id)));
+        let (dt, decision) = (&document.dt, document.decision.name());
+        let _ = writeln!(out, "{}  {dt}  {decision}{canonical}", shown_id(&document.id));
+    }
     let _ = writeln!(out, "{query}: {found} in {} (commit {})", state.store, state.commit);
     if !answer.matches.is_empty() {
         let _ = writeln!(out, "  distance  sketch  night       decision  id");

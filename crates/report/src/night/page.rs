@@ -186,10 +186,10 @@ fn drop_of(n: u32, example: &Example) -> Markup {
         article aria-labelledby={ "drop-" (n) } {
             h3 id={ "drop-" (n) } { (n) ". Lost " (lost) " of its features" (and_more_of_texts(example.n_same_texts)) }
             dl {
-                dt { "dropped" } dd { (pieces::id(&example.doc_id)) }
+                dt { "dropped" } dd { (pieces::document_id(&example.doc_id)) }
                 dt { "kept" }
                 dd {
-                    (pieces::id(&example.canonical_id))
+                    (pieces::document_id(&example.canonical_id))
                     @if let Some(store) = &example.reference { " of the reference store " (pieces::id(store)) }
                 }
                 @if let Some(distance) = example.distance { dt { "distance" } dd { (distance) (if distance == 1 { " bit" } else { " bits" }) " of the fingerprint" } }
@@ -343,7 +343,7 @@ fn picture(bars: &Bars, name: &str) -> Result<Markup> {
 fn clusters(night: &NightReport) -> Markup {
     let decisions = &night.summary.counts.decisions;
     let rows: Vec<[Markup; 2]> =
-        night.largest_clusters.iter().map(|(id, n)| [pieces::id(id), html! { (grouped(*n)) }]).collect();
+        night.largest_clusters.iter().map(|(id, n)| [pieces::document_id(id), html! { (grouped(*n)) }]).collect();
     let body = html! {
         p {
             (counted(decisions.n_clusters, "cluster")) " of two or more documents of the night. A cluster is a chain of pairs: its ends may \
@@ -413,7 +413,7 @@ fn quarantine(night: &NightReport) -> Markup {
         .quarantine
         .iter()
         .map(|row| {
-            let id = row.id.as_deref().map(pieces::id);
+            let id = row.id.as_deref().map(pieces::document_id);
             [
                 html! { (legible(&row.reason)) },
                 html! { (row.row) },

@@ -2,11 +2,19 @@
 
 use maud::{Markup, html};
 
-use nearprint_explain::{DiffPiece, shown_id};
+use nearprint_explain::{DiffPiece, is_web_address, shown_id};
 
 /// An id or a name from documents. A reader of the page selects and copies it, so nothing is cut off.
 pub fn id(text: &str) -> Markup {
     html! { code.id dir="auto" { (shown_id(text)) } }
+}
+
+/// The id of a document, which is a link if it is the address of a web page.
+pub fn document_id(text: &str) -> Markup {
+    html! {
+        @if is_web_address(text) { a href=(text) rel="noopener noreferrer nofollow" { (id(text)) } }
+        @else { (id(text)) }
+    }
 }
 
 /// The pieces of two texts as one text: what only the first has is deleted, what only the second has is inserted.

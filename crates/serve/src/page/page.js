@@ -66,8 +66,34 @@ async function health() {
 
 const chosen = () => document.querySelector("input[name=kind]:checked").value;
 
+// A link leads to nothing but a web page, and its address is all that is seen of it.
+const isWebAddress = (id) => /^https?:\/\/[\p{L}\p{N}.-]+(:\d+)?([/?#][^\s<>"'`\\]*)?$/u.test(id) && legible(id) === id;
+
+const KINDS = ["text", "address", "fingerprint"];
+
+function choose(kind) {
+  document.querySelector(`input[name=kind][value=${kind}]`).checked = true;
+  for (const other of KINDS) $("of-" + other).hidden = other !== kind;
+}
+
+const ownAddress = (id) => "?id=" + encodeURIComponent(id);
+
+// An id leads to the answer about its document, which has an address of its own.
+function documentLink(id) {
+  const link = element("a", legible(id) || '""', { href: ownAddress(id) });
+  link.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    choose("address");
+    $("address").value = id;
+    busy($("search"), search);
+  });
+  return link;
+}
+
 function question() {
   if (chosen() === "text") return { text: $("text").value };
+  if (chosen() === "address") return { document_id: $("address").value };
   const sketch = $("sketch").value.trim();
   const fingerprint = $("fingerprint").value.trim();
   return sketch ? { fingerprint, sketch } : { fingerprint };
@@ -92,6 +118,9 @@ async function search() {
   for (const id of ["found", "about", "more"]) show(id);
   $("matches").hidden = $("comparison").hidden = true;
   const answer = await post("query", asked);
+  const id = new URLSearchParams(location.search).get("id");
+  const asks = asked.document_id ?? null;
+  if (id !== asks) history.pushState(null, "", asks === null ? location.pathname : ownAddress(asks));
   $("of-token").hidden = true;
   $("token").value = "";
   list(asked, answer);
@@ -106,36 +135,63 @@ function list(asked, answer) {
     too_short: "The text is too short for a fingerprint: only equal texts match.",
   };
   show("about", answer.fingerprint ? `Fingerprint ${answer.fingerprint}` : reasons[answer.reason]);
+  if (answer.document) about(answer.document);
   const listed = answer.matches.slice(0, LISTED);
-  $("matches").tBodies[0].replaceChildren(...listed.map((match, i) => row(asked, listed, match, i)));
+  $("matches").tBodies[0].replaceChildren(...listed.map((match, i) => row(asked, answer, match, i)));
   $("matches").hidden = n === 0;
   show("more", listed.length < n ? `${counted(n - listed.length, "more match", "more matches")} not listed.` : undefined);
   $("found").focus();
 }
 
-function row(asked, listed, match, i) {
+// The document that is the question: its newest night, and what was decided there.
+function about(stored) {
+  const decided = { keep: "kept", drop: "dropped", skip: "skipped: it has no text" };
+  const line = $("about");
+  line.prepend(named(stored.id), `: ${decided[stored.decision]} on ${stored.dt}`);
+  if (stored.canonical_id !== null) line.append(", represented by ", documentLink(stored.canonical_id));
+}
+
+// An id with the page that it names, if it names one.
+function named(id) {
+  const span = element("span", legible(id) || '""');
+  if (!isWebAddress(id)) return span;
+  span.append(" ", pageLink(id));
+  return span;
+}
+
+const pageLink = (id) =>
+  element("a", "open page", { href: id, rel: "noopener noreferrer nofollow", target: "_blank", "aria-label": "Open the page " + id });
+
+function row(asked, answer, match, i) {
   // The roles stay when a narrow screen shows rows as blocks.
   const tr = element("tr", undefined, { role: "row" });
-  const id = element("td", legible(match.id), { class: "id", role: "cell" });
+  const id = element("td", undefined, { class: "id", role: "cell" });
+  id.append(documentLink(match.id));
+  if (isWebAddress(match.id)) id.append(" ", pageLink(match.id));
   if (match.exact) id.append(element("small", "same text"));
   const decision = element("td", undefined, { "data-name": "Decision", role: "cell" });
   const words = element("span", match.decision === "keep" ? "kept" : "dropped");
-  if (match.canonical_id !== null) words.append(element("small", "represented by " + legible(match.canonical_id)));
+  if (match.canonical_id !== null) {
+    const by = element("small", "represented by ");
+    by.append(documentLink(match.canonical_id));
+    words.append(by);
+  }
   decision.append(words);
   const number = (name, value) => element("td", value ?? "–", { class: "number", "data-name": name, role: "cell" });
   tr.append(id, element("td", match.dt, { class: "night", "data-name": "Night", role: "cell" }), number("Distance", match.distance));
-  tr.append(number("Sketch distance", match.sketch_distance), decision, comparison(asked, listed, match, i));
+  tr.append(number("Sketch distance", match.sketch_distance), decision, comparison(asked, answer, match, i));
   return tr;
 }
 
-// A text is compared with the match, and the first match of a fingerprint with the others.
-function comparison(asked, listed, match, i) {
+// What was asked about is compared with the match, and the first match of a fingerprint with the others.
+function comparison(asked, answer, match, i) {
   const cell = element("td", undefined, { role: "cell" });
-  const isFirst = asked.text === undefined && i === 0;
+  const isFirst = asked.fingerprint !== undefined && i === 0;
   if (!hasTexts || isFirst) return cell;
+  const stored = answer.document ?? answer.matches[0];
   const first = asked.text !== undefined
     ? { name: "your text", side: { text: asked.text } }
-    : { name: legible(listed[0].id), side: { id: listed[0].id, dt: listed[0].dt } };
+    : { name: legible(stored.id), side: { id: stored.id, dt: stored.dt } };
   const button = element("button", "Compare", { type: "button", "aria-label": `Compare ${first.name} with ${legible(match.id)}` });
   button.addEventListener("click", () => busy(button, () => compare(first, match)));
   cell.append(button);
@@ -168,10 +224,7 @@ function segment(pieces) {
 }
 
 for (const input of document.querySelectorAll("input[name=kind]")) {
-  input.addEventListener("change", () => {
-    $("of-text").hidden = chosen() !== "text";
-    $("of-fingerprint").hidden = chosen() !== "fingerprint";
-  });
+  input.addEventListener("change", () => choose(chosen()));
 }
 $("ask").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -180,4 +233,14 @@ $("ask").addEventListener("submit", (event) => {
 $("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) $("ask").requestSubmit();
 });
-health();
+
+// The address of the page names the document that it is about.
+function askOfAddress() {
+  const id = new URLSearchParams(location.search).get("id");
+  if (id === null) return;
+  choose("address");
+  $("address").value = id;
+  busy($("search"), search);
+}
+window.addEventListener("popstate", askOfAddress);
+health().then(askOfAddress);
