@@ -20,6 +20,10 @@ pub enum Fate {
     Drop,
     /// It has no text.
     Skip,
+    /// A later night has it again.
+    Replaced,
+    /// Who is asked for what is new has it already, with the same text.
+    Unchanged,
     /// The night has forgotten it.
     Forgotten,
 }
@@ -80,6 +84,10 @@ pub struct RowCounts {
     pub n_drop: u64,
     /// The number of rows whose documents have no text.
     pub n_skip: u64,
+    /// The number of rows whose documents a later night has again: `--corpus` and `--new` take their states there.
+    pub n_replaced: u64,
+    /// The number of rows whose documents the corpus had before, with the same text: `--new` leaves them out.
+    pub n_unchanged: u64,
     /// The number of rows whose documents were forgotten since the run.
     pub n_forgotten: u64,
     /// The number of rows that are no documents.
@@ -89,8 +97,8 @@ pub struct RowCounts {
 impl RowCounts {
     /// Returns whether the rows of all fates together are all rows.
     fn is_whole(&self) -> bool {
-        let Self { n_rows, n_keep, n_drop, n_skip, n_forgotten, n_quarantine } = *self;
-        n_keep + n_drop + n_skip + n_forgotten + n_quarantine == n_rows
+        let Self { n_rows, n_keep, n_drop, n_skip, n_replaced, n_unchanged, n_forgotten, n_quarantine } = *self;
+        n_keep + n_drop + n_skip + n_replaced + n_unchanged + n_forgotten + n_quarantine == n_rows
     }
 }
 impl std::ops::AddAssign for RowCounts {
@@ -99,6 +107,8 @@ impl std::ops::AddAssign for RowCounts {
         self.n_keep += more.n_keep;
         self.n_drop += more.n_drop;
         self.n_skip += more.n_skip;
+        self.n_replaced += more.n_replaced;
+        self.n_unchanged += more.n_unchanged;
         self.n_forgotten += more.n_forgotten;
         self.n_quarantine += more.n_quarantine;
     }
@@ -147,6 +157,8 @@ impl Judge {
             Fate::Keep => &mut self.counts.n_keep,
             Fate::Drop => &mut self.counts.n_drop,
             Fate::Skip => &mut self.counts.n_skip,
+            Fate::Replaced => &mut self.counts.n_replaced,
+            Fate::Unchanged => &mut self.counts.n_unchanged,
             Fate::Forgotten => &mut self.counts.n_forgotten,
         } += 1;
         debug_assert!(self.counts.is_whole(), "each row has one fate");

@@ -34,7 +34,7 @@ pub use document::{
     DocumentHistory, DocumentNight, NoSuchDocument, Representative, Represented, Standing, StateThen, document_history,
 };
 pub use dry_run::{CheckedPlaces, DryRun, check_places, dry_run};
-pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, filter};
+pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, Selection, filter};
 pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};

@@ -24,6 +24,8 @@ pub(crate) struct PublishedFiles {
     pub(crate) decisions: Vec<InputFile>,
     /// The files of the rows that are no documents.
     pub(crate) quarantine: Vec<InputFile>,
+    /// The files of what it decided anew about documents of earlier nights. Nights of release 0.2.0 have none.
+    pub(crate) redecided: Vec<InputFile>,
 }
 
 /// Returns the files of a published night. Who needs decisions finds them here, whatever the layout of the output.
@@ -34,8 +36,9 @@ pub(crate) async fn files_of(storage: &Storage, store: &Store, night: &Night) ->
     let manifest = manifest_of(storage, store, night).await?;
     let decisions = found_files(storage, &manifest, night, "decisions").await?;
     let quarantine = found_files(storage, &manifest, night, "quarantine").await?;
+    let redecided = found_files(storage, &manifest, night, "redecided").await?;
     let digest = night.gen_digest.clone();
-    Ok(PublishedFiles { manifest, digest, decisions, quarantine })
+    Ok(PublishedFiles { manifest, digest, decisions, quarantine, redecided })
 }
 
 /// Returns the rows that are no documents, from the files of a night's quarantine.

@@ -12,6 +12,7 @@ mod guard;
 mod kernel;
 mod page_checksums;
 mod page_index;
+mod paged_batches;
 mod pages;
 mod parquet_file;
 mod publish;
@@ -31,6 +32,7 @@ pub mod fuzzing {
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
 pub use error::{BadColumn, column_type, missing_column, of_arrow, of_parquet};
 pub use kernel::DeltaKernel;
+pub use paged_batches::PagedBatches;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
 pub use parquet_file::{ParquetFile, Read, caught, count, joined_row_groups, panicked, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload, upload_new};

@@ -59,7 +59,7 @@ impl Default for ReadLimits {
     }
 }
 
-/// Bytes that are fetched at once.
+/// Bytes of a column that are fetched at once, unless a reader wants fewer.
 const READ_AHEAD: u64 = 8 << 20;
 
 /// Bytes in which a page's header is looked for at first.
@@ -76,6 +76,8 @@ pub struct GroupState {
     batch_rows: usize,
     /// Bytes that were unpacked for the batch that is being read.
     unpacked: AtomicU64,
+    /// Bytes of a column that are fetched at once.
+    read_ahead: u64,
     /// If this is not 0, the batch did not fit, and this many rows may.
     pub fewer_rows: AtomicUsize,
     /// The first error. It is kept here because the readers in between would make it unrecognisable.
@@ -95,12 +97,19 @@ impl GroupState {
             limits: limits.clone(),
             batch_rows,
             unpacked: AtomicU64::new(0),
+            read_ahead: READ_AHEAD,
             fewer_rows: AtomicUsize::new(0),
             failure: Mutex::new(None),
             large: Mutex::new(None),
             unchecked: AtomicBool::new(false),
             handle,
         }
+    }
+
+    /// Makes each column fetch about so many bytes at once.
+    #[must_use]
+    pub fn reading_ahead(self, bytes: u64) -> Self {
+        Self { read_ahead: bytes, ..self }
     }
 
     /// Begins a batch: it holds no pages yet.
@@ -253,7 +262,7 @@ impl ColumnBytes {
         if let Some(known) = slice(&buffer, start, end) {
             return Ok(known);
         }
-        let ahead = start.saturating_add(READ_AHEAD).min(self.end).max(end);
+        let ahead = start.saturating_add(self.state.read_ahead).min(self.end).max(end);
         *buffer = (start, self.fetch(start, ahead)?);
         slice(&buffer, start, end).ok_or_else(|| ParquetError::EOF("the file has become shorter".to_owned()))
     }

@@ -13,12 +13,23 @@ pub struct FilterArgs {
     /// Job file of the nights' runs, for its store, documents and columns
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
-    /// The night, or the first one; latest, today, yesterday
-    #[arg(long, value_name = "DATE", alias = "date")]
-    pub dt: String,
-    /// The last night: all published nights from --dt to this one are filtered
-    #[arg(long, value_name = "DATE")]
+    /// The night, or the first one; with --corpus, the last one; latest, today, yesterday
+    #[arg(long, value_name = "DATE", alias = "date", required_unless_present = "corpus")]
+    pub dt: Option<String>,
+    /// The last night: all published nights from --dt to this one are filtered, each by its own decisions
+    #[arg(long, value_name = "DATE", conflicts_with_all = ["corpus", "new"])]
     pub to: Option<String>,
+    /// Write the corpus: of each document its newest state over all nights, if that is kept
+    #[arg(long, conflicts_with = "new")]
+    pub corpus: bool,
+    /// Write what the night changes in the corpus: new, changed and restored documents, and in _removed the ids to take away
+    /// before
+    #[arg(long)]
+    pub new: bool,
+    /// With --new: list restored documents of earlier nights in _gone, and do not write them, if input files of their nights
+    /// are gone or have changed
+    #[arg(long, requires = "new")]
+    pub allow_gone: bool,
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents
     #[arg(long, visible_alias = "out", value_name = "DIR", value_parser = place)]
     pub output: Given,
@@ -32,5 +43,7 @@ pub struct FilterArgs {
 
 const FILTER_EXAMPLES: &str = "Examples:
   nearprint filter --config job.toml --dt 2026-11-20 --output survivors
+  nearprint filter --config job.toml --corpus --output corpus
+  nearprint filter --config job.toml --new --dt 2026-11-20 --output new/2026-11-20
   nearprint filter --config job.toml --dt 2026-11-01 --to 2026-11-20 --output s3://crawl/survivors
   nearprint filter --config job.toml --dt 2026-11-20 --output flags --flag";

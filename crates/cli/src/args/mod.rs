@@ -140,9 +140,7 @@ impl Command {
             Self::Report(args) => (Some(&args.config), None, vec![&mut args.dt]),
             Self::Audit(args) => (Some(&args.config), None, vec![&mut args.dt]),
             Self::Diff(args) => (args.config.as_deref(), None, vec![&mut args.dt]),
-            Self::Filter(args) => {
-                (Some(&args.config), None, std::iter::once(&mut args.dt).chain(args.to.as_mut()).collect())
-            }
+            Self::Filter(args) => (Some(&args.config), None, args.dt.iter_mut().chain(args.to.as_mut()).collect()),
             Self::Check(args) => (args.config.as_deref(), args.store.as_ref(), args.dt.iter_mut().collect()),
             _ => return None,
         };
@@ -163,7 +161,7 @@ impl Command {
             Self::Report(args) => ("report", Some(args.dt.clone())),
             Self::Audit(args) => ("audit", Some(args.dt.clone())),
             Self::Diff(args) => ("diff", Some(args.dt.clone())),
-            Self::Filter(args) => ("filter", Some(args.dt.clone())),
+            Self::Filter(args) => ("filter", args.dt.clone()),
             Self::Check(args) => ("check", args.dt.clone()),
             Self::Config(ConfigCommand::Init(_)) => ("config init", None),
             Self::Config(ConfigCommand::Check(_)) => ("config check", None),

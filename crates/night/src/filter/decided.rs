@@ -2,7 +2,7 @@
 
 use arrow::array::Array;
 use futures::TryStreamExt;
-use nearprint_documents::{Fate, Fates};
+use nearprint_documents::{Fate, Fates, RowCounts};
 use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::DecisionCounts;
@@ -10,54 +10,55 @@ use nearprint_storage::{InputFile, in_memory};
 use nearprint_store::damaged;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::corpus::NightFates;
+use super::histories::Decision;
 use crate::manifest::Manifest;
 
-/// The documents of a night that are not kept, by the hash of their ids. All others are kept, unless documents were
-/// forgotten: then those are kept that were, and all others are forgotten.
+/// The documents of a night that are not written, by the hash of their ids. All others are written, unless documents were
+/// forgotten: then those are written that are held for it, and all others are forgotten.
 ///
 /// A document takes 16 bytes. Of 10⁸ documents, two have the same hash of 128 bits with a probability of 1.5 · 10⁻²³.
-/// If that happened, or somebody had chosen ids for it, more rows would be dropped than the night has dropped: the
+/// If that happened, or somebody had chosen ids for it, more rows would be left out than the night has left out: the
 /// numbers are compared at the end.
 #[derive(Debug, Default)]
 pub struct Decided {
-    dropped: IdHashes,
-    skipped: IdHashes,
-    /// The documents that are kept, if others were forgotten.
+    others: Vec<(Fate, IdHashes)>,
+    /// The documents that are written, if others were forgotten.
     kept: Option<IdHashes>,
     n_kept: u64,
     n_forgotten: u64,
 }
 
-/// The numbers of a night's documents by decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecidedCounts {
-    pub n_keep: u64,
-    pub n_drop: u64,
-    pub n_skip: u64,
-    pub n_forgotten: u64,
-}
-
 impl Decided {
-    /// The bytes that a document takes that is not kept: its hash, and its share of the starts.
+    /// The bytes that a document takes that is not written: its hash, and its share of the starts.
     pub const DOCUMENT_BYTES: u64 = 17;
 
-    /// Returns the number of documents that are held.
-    pub fn n_held(manifest: &Manifest) -> u64 {
+    /// Returns the number of documents that are held. `fates` are those of [`read`](Self::read).
+    pub fn n_held(manifest: &Manifest, fates: Option<&NightFates>) -> u64 {
         let DecisionCounts { n_keep, n_drop, n_skip, .. } = manifest.counts.decisions;
-        n_drop + n_skip + if manifest.forgotten.is_some() { n_keep } else { 0 }
+        let (kept, others) = match fates {
+            None => (n_keep, n_drop + n_skip),
+            Some(fates) => (fates.n(Fate::Keep), fates.n_rows() - fates.n(Fate::Keep)),
+        };
+        others + if manifest.forgotten.is_some() { kept } else { 0 }
     }
 
-    /// Reads the files of decisions of a night.
-    pub async fn read(files: Vec<InputFile>, manifest: &Manifest) -> Result<Self> {
-        let reserved = |n: u64| IdHashes::with_capacity(in_memory(n));
+    /// Reads the files of decisions of a night. `fates` says what becomes of their rows, if that is not what the night
+    /// decided.
+    pub async fn read(files: Vec<InputFile>, manifest: &Manifest, fates: Option<&NightFates>) -> Result<Self> {
         let DecisionCounts { n_keep, n_drop, n_skip, .. } = manifest.counts.decisions;
+        let counts = [(Fate::Keep, n_keep), (Fate::Drop, n_drop), (Fate::Skip, n_skip)];
+        let of_night = |fate| counts.into_iter().find(|(f, _)| *f == fate).map_or(0, |(_, n)| n);
+        let n = |fate| fates.map_or_else(|| of_night(fate), |fates| fates.n(fate));
+        let reserved = |fate| IdHashes::with_capacity(in_memory(n(fate)));
+        let not_written = [Fate::Drop, Fate::Skip, Fate::Replaced, Fate::Unchanged];
         let mut decided = Self {
-            dropped: reserved(n_drop),
-            skipped: reserved(n_skip),
-            kept: manifest.forgotten.as_ref().map(|_| reserved(n_keep)),
+            others: not_written.into_iter().map(|fate| (fate, reserved(fate))).collect(),
+            kept: manifest.forgotten.as_ref().map(|_| reserved(Fate::Keep)),
             n_kept: 0,
             n_forgotten: manifest.forgotten.as_ref().map_or(0, |forgotten| forgotten.n_documents),
         };
+        let mut n_rows = 0;
         for file in files {
             let parquet = ParquetFile::open(file).await?;
             let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision"]))?;
@@ -65,51 +66,64 @@ impl Decided {
                 let columns = Columns { batch: &batch, file: &parquet.file.url };
                 let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
                 for row in 0..ids.len() {
-                    match decisions.value(row) {
-                        "keep" => {
-                            decided.n_kept += 1;
-                            if let Some(kept) = &mut decided.kept {
-                                kept.push(ids.value(row));
-                            }
-                        }
-                        "drop" => decided.dropped.push(ids.value(row)),
-                        "skip" => decided.skipped.push(ids.value(row)),
-                        other => {
-                            let reason =
-                                format!("a decision is '{}', and none of keep, drop and skip", other.escape_debug());
-                            return Err(damaged(&parquet.file.url, reason));
-                        }
-                    }
+                    let fate = match fates {
+                        None => fate_of(Decision::parse(decisions.value(row), &parquet.file.url)?),
+                        Some(fates) => fates
+                            .get(n_rows)
+                            .ok_or_else(|| damaged(&parquet.file.url, "it has more rows than it had a moment ago"))?,
+                    };
+                    decided.add(ids.value(row), fate);
+                    n_rows += 1;
                 }
             }
         }
-        decided.dropped.sort();
-        decided.skipped.sort();
+        decided.others.iter_mut().for_each(|(_, ids)| ids.sort());
         if let Some(kept) = &mut decided.kept {
             kept.sort();
         }
         Ok(decided)
     }
 
-    pub fn counts(&self) -> DecidedCounts {
-        DecidedCounts {
-            n_keep: self.n_kept,
-            n_drop: self.dropped.len(),
-            n_skip: self.skipped.len(),
-            n_forgotten: self.n_forgotten,
+    fn add(&mut self, id: &str, fate: Fate) {
+        if let Some((_, ids)) = self.others.iter_mut().find(|(f, _)| *f == fate) {
+            return ids.push(id);
         }
+        debug_assert_eq!(fate, Fate::Keep, "a document that was forgotten has no row");
+        self.n_kept += 1;
+        if let Some(kept) = &mut self.kept {
+            kept.push(id);
+        }
+    }
+
+    /// Returns the rows that the night's files must have, without those in quarantine.
+    pub fn expected(&self) -> RowCounts {
+        let n = |fate| self.others.iter().find(|(f, _)| *f == fate).map_or(0, |(_, ids)| ids.len());
+        RowCounts {
+            n_keep: self.n_kept,
+            n_drop: n(Fate::Drop),
+            n_skip: n(Fate::Skip),
+            n_replaced: n(Fate::Replaced),
+            n_unchanged: n(Fate::Unchanged),
+            n_forgotten: self.n_forgotten,
+            ..RowCounts::default()
+        }
+    }
+}
+
+fn fate_of(decision: Decision) -> Fate {
+    match decision {
+        Decision::Keep => Fate::Keep,
+        Decision::Drop => Fate::Drop,
+        Decision::Skip => Fate::Skip,
     }
 }
 
 impl Fates for Decided {
     fn of(&self, id: &str) -> Fate {
         let hash = xxh3_128(id.as_bytes());
-        match () {
-            () if self.dropped.has(hash) => Fate::Drop,
-            () if self.skipped.has(hash) => Fate::Skip,
-            () if self.kept.as_ref().is_some_and(|kept| !kept.has(hash)) => Fate::Forgotten,
-            () => Fate::Keep,
-        }
+        let other = self.others.iter().find(|(_, ids)| ids.has(hash)).map(|(fate, _)| *fate);
+        let is_forgotten = || self.kept.as_ref().is_some_and(|kept| !kept.has(hash));
+        other.unwrap_or_else(|| if is_forgotten() { Fate::Forgotten } else { Fate::Keep })
     }
 }
 

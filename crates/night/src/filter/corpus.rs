@@ -1,0 +1,242 @@
+//! Which rows of which nights are in the corpus, and which ones a night adds to it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use nearprint_documents::Fate;
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::schema::DOC_ID;
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
+use nearprint_pipeline::Resources;
+use nearprint_storage::{Progress, blocking, in_memory};
+
+use super::histories::{DecidedNight, Decision, Footers, Histories, History, State};
+use super::request::REMOVED;
+
+/// The columns of the ids to take away, sorted by `doc_id`. `decision` is what the document is now: a document to `keep`
+/// has another text, and is among those to add.
+static REMOVED_COLUMNS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let column = |name: &str| Field::new(name, DataType::Utf8, false);
+    Arc::new(Schema::new(vec![column(DOC_ID), column("decision")]))
+});
+
+/// The fates of the rows of a night's decisions, in half a byte each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NightFates {
+    packed: Vec<u8>,
+    n_rows: u64,
+    /// The number of rows of each fate.
+    counts: [u64; FATES.len()],
+}
+
+/// All fates, by their codes.
+const FATES: [Fate; 6] = [Fate::Drop, Fate::Keep, Fate::Skip, Fate::Replaced, Fate::Unchanged, Fate::Forgotten];
+
+const fn code(fate: Fate) -> u8 {
+    match fate {
+        Fate::Drop => 0,
+        Fate::Keep => 1,
+        Fate::Skip => 2,
+        Fate::Replaced => 3,
+        Fate::Unchanged => 4,
+        Fate::Forgotten => 5,
+    }
+}
+
+impl NightFates {
+    /// The rows of a byte.
+    const PER_BYTE: u64 = 2;
+
+    /// Creates the fates of `n_rows` rows. Until another is set, each is dropped.
+    fn new(n_rows: u64) -> Self {
+        let packed = vec![code(Fate::Drop); in_memory(n_rows.div_ceil(Self::PER_BYTE))];
+        let mut counts = [0; FATES.len()];
+        counts[usize::from(code(Fate::Drop))] = n_rows;
+        Self { packed, n_rows, counts }
+    }
+
+    fn set(&mut self, row: u64, fate: Fate) {
+        debug_assert!(row < self.n_rows, "a row is one of those of the footers");
+        let (byte, shift) = Self::place(row);
+        let Some(packed) = self.packed.get_mut(byte) else { return };
+        debug_assert_eq!(*packed >> shift & 0xF, code(Fate::Drop), "the fate of a row is set once");
+        *packed |= code(fate) << shift;
+        self.counts[usize::from(code(Fate::Drop))] -= 1;
+        self.counts[usize::from(code(fate))] += 1;
+    }
+
+    /// Returns the fate of a row, or `None` if the night has no such row.
+    pub fn get(&self, row: u64) -> Option<Fate> {
+        let (byte, shift) = Self::place(row);
+        let packed = self.packed.get(byte).filter(|_| row < self.n_rows)?;
+        FATES.get(usize::from(packed >> shift & 0xF)).copied()
+    }
+
+    fn place(row: u64) -> (usize, u64) {
+        (in_memory(row / Self::PER_BYTE), row % Self::PER_BYTE * 4)
+    }
+
+    /// Returns the number of rows of a fate.
+    pub fn n(&self, fate: Fate) -> u64 {
+        self.counts[usize::from(code(fate))]
+    }
+
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+}
+
+/// What a command takes of the nights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// The newest kept state of each document.
+    Corpus,
+    /// What the newest night adds to the corpus and takes away from it. If that is stale, it does not know which texts
+    /// are the same as before, so all of its recrawled documents are taken away and added.
+    New { is_stale: bool },
+}
+
+/// What is taken of the nights.
+#[derive(Debug)]
+pub struct Choice {
+    /// The fates of the rows, by night.
+    pub fates: Vec<NightFates>,
+    /// The files of the ids to take away, which lie in the temporary folder; `None` if the whole corpus is taken.
+    pub removed: Option<Vec<StagedFile>>,
+}
+
+/// Decides about all rows of the nights, which are ascending by date.
+///
+/// # Errors
+/// A file of decisions is damaged or cannot be read; the memory limit does not allow the fates; the newest night does not
+/// know which documents are new.
+pub async fn choose(
+    nights: &[DecidedNight],
+    taken: Taken,
+    resources: &Resources,
+    temp: &Path,
+    progress: &Progress,
+) -> Result<Choice> {
+    let footers = Footers::read(nights, matches!(taken, Taken::New { .. }), resources).await?;
+    let n_rows = footers.n_decisions();
+    let n_all: u64 = n_rows.iter().sum();
+    if n_all.div_ceil(NightFates::PER_BYTE) > resources.counted_bytes() as u64 {
+        let reason = format!("{n_all} decisions of {} nights take half a byte each", nights.len());
+        return Err(Fault::resources(reason));
+    }
+    progress.start("corpus", "decisions", n_all);
+    let (progress, temp) = (progress.clone(), temp.to_path_buf());
+    blocking("corpus", move || decide_all(footers, &n_rows, taken, temp, &progress)).await
+}
+
+fn decide_all(footers: Footers, n_rows: &[u64], taken: Taken, temp: PathBuf, progress: &Progress) -> Result<Choice> {
+    let mut fates: Vec<NightFates> = n_rows.iter().map(|&n| NightFates::new(n)).collect();
+    let mut removed = matches!(taken, Taken::New { .. }).then(|| Removed::new(&temp));
+    let mut histories = Histories::new(footers)?;
+    while let Some((id, history)) = histories.next_document()? {
+        let verdict = Verdict::of(history, n_rows.len(), taken);
+        for state in history.states() {
+            if let Some(night) = fates.get_mut(state.night) {
+                night.set(state.row, verdict.fate(state));
+            }
+        }
+        if let (Some(decision), Some(removed)) = (verdict.removed, &mut removed) {
+            removed.add(id, decision)?;
+        }
+        progress.advance(history.states().len() as u64);
+    }
+    let removed = removed.map(Removed::finish).transpose()?;
+    Ok(Choice { fates, removed })
+}
+
+/// What becomes of a document.
+struct Verdict {
+    /// The newest state, and its fate. All other states are replaced.
+    newest: Option<(State, Fate)>,
+    /// What the document is now, if it is to be taken away.
+    removed: Option<Decision>,
+}
+
+impl Verdict {
+    fn of(history: &History, n_nights: usize, taken: Taken) -> Self {
+        let Some(now) = history.after(n_nights) else { return Self { newest: None, removed: None } };
+        let (is_new, removed) = match taken {
+            Taken::Corpus => (true, None),
+            Taken::New { is_stale } => {
+                let before = history.after(n_nights.saturating_sub(1));
+                let was_kept = before.is_some_and(|before| before.decision == Decision::Keep);
+                let is_changed = now.night + 1 == n_nights && (is_stale || !now.is_same);
+                let goes = was_kept && (is_changed || now.decision != Decision::Keep);
+                (!was_kept || is_changed, goes.then_some(now.decision))
+            }
+        };
+        let fate = match now.decision {
+            Decision::Keep if is_new => Fate::Keep,
+            Decision::Keep => Fate::Unchanged,
+            Decision::Drop => Fate::Drop,
+            Decision::Skip => Fate::Skip,
+        };
+        Self { newest: Some((now, fate)), removed }
+    }
+
+    fn fate(&self, state: &State) -> Fate {
+        self.newest.filter(|(newest, _)| newest.night == state.night).map_or(Fate::Replaced, |(_, fate)| fate)
+    }
+}
+
+/// Counts the rows that a document has among the kept ones of several nights, without the newest of them.
+///
+/// # Errors
+/// A file of decisions is damaged or cannot be read.
+pub async fn n_repeated(nights: &[DecidedNight], resources: &Resources, progress: &Progress) -> Result<u64> {
+    let footers = Footers::read(nights, false, resources).await?;
+    progress.start("repeated", "decisions", footers.n_decisions().iter().sum());
+    let progress = progress.clone();
+    let count = move || {
+        let mut n_repeated = 0;
+        let mut histories = Histories::new(footers)?;
+        while let Some((_, history)) = histories.next_document()? {
+            let n_kept = history.states().iter().filter(|state| state.decision == Decision::Keep).count() as u64;
+            n_repeated += n_kept.saturating_sub(1);
+            progress.advance(history.states().len() as u64);
+        }
+        Ok::<_, Fault>(n_repeated)
+    };
+    blocking("repeated", count).await
+}
+
+/// Writes the ids to take away.
+struct Removed {
+    writer: DatasetWriter,
+    ids: StringBuilder,
+    decisions: StringBuilder,
+    n: usize,
+}
+
+impl Removed {
+    fn new(temp: &Path) -> Self {
+        let writer = DatasetWriter::new(temp, REMOVED, &REMOVED_COLUMNS, &[]);
+        Self { writer, ids: StringBuilder::new(), decisions: StringBuilder::new(), n: 0 }
+    }
+
+    fn add(&mut self, id: &str, decision: Decision) -> Result<()> {
+        self.ids.append_value(id);
+        self.decisions.append_value(decision.name());
+        self.n += 1;
+        if self.n == BATCH_ROWS { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.n = 0;
+        let columns: Vec<ArrayRef> = vec![Arc::new(self.ids.finish()), Arc::new(self.decisions.finish())];
+        let batch = RecordBatch::try_new(Arc::clone(&REMOVED_COLUMNS), columns);
+        self.writer.write(batch.map_err(|e| Fault::internal("corpus", e))?)
+    }
+
+    fn finish(mut self) -> Result<Vec<StagedFile>> {
+        self.write()?;
+        self.writer.finish()
+    }
+}
