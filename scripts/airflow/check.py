@@ -108,6 +108,8 @@ def partitions_out_of_order():
         run = of_partition("after_night", dt)
         state, _, value, log = look("after_night", run, "look_at_night")
         check(f"downstream sees the event of {dt}", state == "success" and value["dt"] == dt and f"night {dt}: published" in log, value)
+        state, _, _, log = look("after_night", run, "update_corpus")
+        check(f"the corpus is brought to the state after {dt}", state == "success" and " documents in the corpus" in log, state)
 
 
 def rerun():

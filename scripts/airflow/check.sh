@@ -17,7 +17,7 @@ ln -s "$nearprint" "$work/bin/nearprint"
 sed 's|"\.\./sample_data/|"|; s|"\.\./|"|' "$root/jobs/sample.toml" >"$work/job.toml"
 printf '%s\n' 'lock = "lock"' 'lock_wait = 600' | cat - "$work/job.toml" >"$work/locked.toml"
 
-export PATH=$work/bin:$PATH NEARPRINT_CONFIG=$work/job.toml NEARPRINT_CRAWL_ASSET=crawl NEARPRINT_RETRY_SECONDS=3
+export PATH=$work/bin:$PATH NEARPRINT_CONFIG=$work/job.toml NEARPRINT_CORPUS=$work/corpus.duckdb NEARPRINT_CRAWL_ASSET=crawl NEARPRINT_RETRY_SECONDS=3
 export AIRFLOW_HOME=$work/airflow AIRFLOW__CORE__LOAD_EXAMPLES=False AIRFLOW__CORE__DAGS_FOLDER=$work/dags
 export AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS=True AIRFLOW__API__HOST=127.0.0.1 AIRFLOW__API__PORT=18089 AIRFLOW__API__WORKERS=1
 export AIRFLOW__CORE__EXECUTION_API_SERVER_URL=http://127.0.0.1:18089/execution/

@@ -221,7 +221,7 @@ fn a_commit_does_not_grow_with_the_nights_before_it_and_gc_prunes_old_ones() {
 }
 
 /// A store that release 0.2.0 made: three nights, compacted and indexed (`tests/data/store-v2`).
-fn of_the_last_release() -> Night {
+pub fn of_the_last_release() -> Night {
     let dir = tempfile::tempdir().unwrap();
     let from = format!("{}/tests/data/store-v2/.", env!("CARGO_MANIFEST_DIR"));
     assert!(Command::new("cp").arg("-a").arg(from).arg(dir.path()).status().unwrap().success());

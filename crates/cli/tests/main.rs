@@ -20,6 +20,7 @@ mod check;
 mod cluster_plan;
 mod compact;
 mod config;
+mod corpus;
 mod cron;
 mod diff;
 mod dry_run;

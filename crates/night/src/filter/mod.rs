@@ -62,6 +62,7 @@ pub async fn filter(
         Some(Choice { fates, removed }) => (fates.into_iter().map(Some).collect(), removed),
         None => (vec![None; nights.len()], None),
     };
+    let previous = request.selection.previous(&nights);
     let (planned, there) = plan_all(storage, request, &store, &output, nights, published, fates).await?;
     let mut summary = FilterSummary {
         output: output.url().to_owned(),
@@ -73,6 +74,7 @@ pub async fn filter(
         },
         n_removed: None,
         n_gone: None,
+        previous,
         forgotten_before: request.selection.forgotten_before(&store),
         nights: Vec::with_capacity(planned.len()),
     };

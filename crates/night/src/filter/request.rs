@@ -83,6 +83,9 @@ pub struct FilterSummary {
     /// changed. They are in the folder `_gone`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_gone: Option<u64>,
+    /// `--new`: the night before it. What is taken away and added follows on the corpus after that night.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
     /// `--new`: the date before which the store has forgotten all nights. Documents that only those had are not in the
     /// corpus any more, and are not among the ids to take away.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +150,11 @@ impl Selection {
 
     pub(super) fn is_of_nights(&self) -> bool {
         matches!(self, Self::Nights { .. })
+    }
+
+    pub(super) fn previous(&self, nights: &[&Night]) -> Option<String> {
+        let before = nights.len().checked_sub(2).and_then(|before| nights.get(before));
+        before.filter(|_| matches!(self, Self::New { .. })).map(|night| night.dt.clone())
     }
 
     pub(super) fn forgotten_before(&self, store: &Store) -> Option<String> {
