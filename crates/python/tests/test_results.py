@@ -10,12 +10,16 @@ from datetime import date
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from conftest import ROOT
 
 NIGHTS = ["2026-11-19", "2026-11-20"]
+# Has the canonical document of a dropped one with another text, so that the dropped one is decided anew.
+LAST = "2026-11-21"
 PAGE = (ROOT / "docs/results.md").read_text()
 
 
@@ -37,8 +41,15 @@ def place(tmp_path_factory: pytest.TempPathFactory, command) -> pathlib.Path:
     for dt in NIGHTS:
         done = command("run", "--config", "job.toml", "--dt", dt, "--no-breakers", cwd=place)
         assert done.returncode == 0, done.stderr
-    done = command("filter", "--config", "job.toml", "--dt", NIGHTS[0], "--to", NIGHTS[1], "--output", "survivors", cwd=place)
+    dropped = ds.dataset(place / f"results/decisions/dt={NIGHTS[1]}").to_table(filter=ds.field("decision") == "drop").to_pylist()
+    moved = {"id": [dropped[0]["canonical_id"]], "text": ["This page has moved to another place, and says nothing of what it said before."]}
+    (place / f"crawl/dt={LAST}").mkdir()
+    pq.write_table(pa.table(moved), place / f"crawl/dt={LAST}/part-00000.parquet")
+    done = command("run", "--config", "job.toml", "--dt", LAST, "--no-breakers", cwd=place)
     assert done.returncode == 0, done.stderr
+    for what in (["--dt", NIGHTS[0], "--to", NIGHTS[1], "--output", "survivors"], ["--corpus", "--output", "corpus"]):
+        done = command("filter", "--config", "job.toml", *what, cwd=place)
+        assert done.returncode == 0, done.stderr
     return place
 
 
@@ -48,12 +59,20 @@ def survivors(place: pathlib.Path) -> list[str]:
 
 
 def corpus(place: pathlib.Path) -> list[tuple[str, str]]:
-    """The documents of both nights that stay: of each id its newest state, if that was kept."""
-    newest = {}
-    for dt in NIGHTS:
-        for row in ds.dataset(place / f"results/decisions/dt={dt}").to_table(columns=["doc_id", "decision"]).to_pylist():
+    """The documents of all nights that stay: of each id its newest state, if the newest decision about that is to keep it."""
+    newest, again = {}, {}
+    for dt in [*NIGHTS, LAST]:
+        for row in ds.dataset(place / f"results/decisions/dt={dt}").to_table().to_pylist():
             newest[row["doc_id"]] = (dt, row["decision"])
-    return sorted((doc_id, dt) for doc_id, (dt, decision) in newest.items() if decision == "keep")
+        for row in ds.dataset(place / f"results/redecided/dt={dt}").to_table().to_pylist():
+            again[row["doc_id"], str(row["of_dt"])] = row["decision"]
+    assert "keep" in again.values()
+    return sorted((doc_id, dt) for doc_id, (dt, decision) in newest.items() if again.get((doc_id, dt), decision) == "keep")
+
+
+def test_filter_writes_the_corpus(place):
+    rows = [(id, dt) for dt in [*NIGHTS, LAST] for id in ds.dataset(place / f"corpus/dt={dt}").to_table()["id"].to_pylist()]
+    assert sorted(rows) == corpus(place)
 
 
 def test_polars_reads_the_documents_that_stay(place, monkeypatch):

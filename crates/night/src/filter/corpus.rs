@@ -240,3 +240,22 @@ impl Removed {
         self.writer.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FATES, Fate, NightFates};
+
+    #[test]
+    fn each_row_has_the_fate_that_was_set_and_fates_are_counted() {
+        let mut fates = NightFates::new(13);
+        let wanted: Vec<Fate> = (0..13).map(|row| FATES[row * 5 % FATES.len()]).collect();
+        for (row, &fate) in (0..).zip(&wanted) {
+            fates.set(row, fate);
+        }
+        assert_eq!((0..13).map(|row| fates.get(row)).collect::<Option<Vec<Fate>>>(), Some(wanted.clone()));
+        assert_eq!(fates.get(13), None);
+        for fate in FATES {
+            assert_eq!(fates.n(fate), wanted.iter().filter(|&&wanted| wanted == fate).count() as u64);
+        }
+    }
+}

@@ -396,3 +396,28 @@ impl PartialEq for Source {
 }
 
 impl Eq for Source {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decision, History, Redecision, State};
+
+    #[test]
+    fn what_was_decided_anew_counts_for_its_state_and_from_its_night_on() {
+        let state = |night, decision| State { night, row: 0, decision, is_same: false };
+        let anew = |night, of, decision| Redecision { night, of, decision };
+        let history = History {
+            states: vec![state(0, Decision::Drop), state(4, Decision::Drop)],
+            redecided: vec![
+                anew(3, 0, Decision::Drop),
+                anew(2, 0, Decision::Keep),
+                anew(5, 0, Decision::Keep),
+                anew(6, 4, Decision::Keep),
+            ],
+        };
+        let decisions: Vec<Option<Decision>> =
+            (0..=7).map(|n_nights| history.after(n_nights).map(|state| state.decision)).collect();
+        let (keep, drop) = (Some(Decision::Keep), Some(Decision::Drop));
+        assert_eq!(decisions, [None, drop, drop, keep, drop, drop, drop, keep]);
+        assert_eq!(history.after(5).map(|state| state.night), Some(4));
+    }
+}

@@ -105,14 +105,16 @@ pub async fn plan_all(
 }
 
 impl FilterRequest {
-    /// Returns whether the input of a night is read.
+    /// Returns whether the input of a night is read. That of the night whose changes are written always is, so that its rows
+    /// add up.
     fn needs(&self, fates: Option<&NightFates>, is_newest: bool) -> bool {
         let Some(fates) = fates else { return true };
-        let has_flags = match self.selection {
-            Selection::Nights { .. } | Selection::Corpus { .. } => true,
+        let is_asked_for = match self.selection {
+            Selection::Nights { .. } => true,
+            Selection::Corpus { .. } => self.what == FilterOutput::Flags,
             Selection::New { .. } => is_newest,
         };
-        fates.n(Fate::Keep) > 0 || self.what == FilterOutput::Flags && has_flags
+        is_asked_for || fates.n(Fate::Keep) > 0
     }
 
     /// Returns whether the documents of a night are only listed if input files of it are gone.
