@@ -278,6 +278,7 @@ fn an_id_of_a_reference_is_another_documents() {
     crawls.documents("c", "2026-11-15", &[("s", "一二三"), ("x", &one), ("y", &three), ("z", &two)]);
     let done = crawls.run("c", "2026-11-15", &["a"], &["--pairs", "all"]).expect_success().json();
     assert_eq!((done["n_same_id"].as_u64(), done["n_existing"].as_u64()), (Some(0), Some(2)));
+    assert_eq!(["n_new", "n_same", "n_changed"].map(|key| done[key].as_u64()), [4, 0, 0].map(Some));
     let of = |dt: &str, id: &str| crawls.decision("c", dt, id);
     assert_eq!(of("2026-11-15", "s"), ["drop", "s", "exact", "a"]);
     assert_eq!(of("2026-11-15", "x"), ["drop", "x", "exact", "a"]);
@@ -304,6 +305,7 @@ fn an_id_of_a_reference_is_another_documents() {
     crawls.documents("c", "2026-11-16", &[("x", &one), ("y", &two)]);
     let done = crawls.run("c", "2026-11-16", &["a"], &[]).expect_success().json();
     assert_eq!((done["n_same_id"].as_u64(), done["n_existing"].as_u64()), (Some(2), Some(3)));
+    assert_eq!(["n_new", "n_same", "n_changed"].map(|key| done[key].as_u64()), [0, 1, 1].map(Some));
     assert_eq!(of("2026-11-16", "y"), ["drop", "y", "exact", "a"]);
 }
 

@@ -22,7 +22,7 @@ pub struct Shadow {
 
 /// How the text of a document compares with the newest state that nights of earlier dates have of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recrawl {
+enum Recrawl {
     /// They have no document of this id.
     New,
     /// Its normalised text is the same, or neither of the two has a text.
