@@ -189,7 +189,15 @@ fn an_error_about_a_line_says_what_was_found_how_the_line_begins_and_what_mends_
             b"{\"id\":\"1\",\"text\":\"x\",\"n\":\"s\"}",
             ["wrong_type", "column 'n' is a string", "\"n\":\"s\"}", "one type"],
         ),
-        (b"[{\"id\":\"1\"}]", ["not_json", "it is a JSON array", "[{\"id\":\"1\"}]", "jq -c '.[]' <"]),
+        (
+            b"[{\"id\":\"1\"}]",
+            [
+                "not_json",
+                "it is a JSON array",
+                "[{\"id\":\"1\"}]",
+                "jq -c 'if type == \"array\" then .[] else . end' <",
+            ],
+        ),
         (b"{\"id\":\"1\",\"te", ["not_json", "does not end with the line", "{\"id\":\"1\",\"te", "on one line"]),
         (b"id,text", ["not_json", "no JSON from character 1 on", "id,text", "mend the line"]),
         (b"{\"text\":\"x\"}", ["null_id", "it has no column 'id'", "{\"text\":\"x\"}", "set id_column"]),

@@ -229,7 +229,9 @@ fn not_json(url: &str, text: &[u8]) -> Option<RowFault> {
     let error = serde_json::from_slice::<IgnoredAny>(text).err();
     let (what, remedy) = match error {
         None if text.trim_ascii_start().starts_with(b"[") => {
-            ("it is a JSON array, not an object".to_owned(), write_lines(url, ".[]"))
+            // Other lines may be objects.
+            let objects = r#"if type == "array" then .[] else . end"#;
+            ("it is a JSON array, not an object".to_owned(), write_lines(url, objects))
         }
         None => ("it is JSON, but no object".to_owned(), "write one object a line".to_owned()),
         Some(error) if error.is_eof() => {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, night_pattern};
 use nearprint_explain::{ExplainRequest, ExplainTexts, ExplainedPair, explain};
 use nearprint_fault::{ErrorKind, Result};
-use nearprint_night::{DocumentHistory, document_history, published_history};
+use nearprint_night::{DocumentHistory, document_history, published_history, repeated_rows};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -106,7 +106,7 @@ async fn compared(storage: &Storage, request: &DocumentRequest, history: &Docume
     }
     let mut texts = Vec::new();
     for (id, dt) in [(&history.id, &newest.dt), (&representative.id, &then.dt)] {
-        match text(storage, request, &night_pattern(documents, dt), id).await? {
+        match text(storage, request, &night_pattern(documents, dt), dt, id).await? {
             Ok(text) => texts.push((id.clone(), text)),
             Err(reason) => return Ok(Compared::Unread(reason)),
         }
@@ -133,23 +133,25 @@ fn is_missing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InputMissing | ErrorKind::BadData)
 }
 
-/// Returns the text of a document, or the reason why it cannot be read.
+/// Returns the text of a document in a night, or the reason why it cannot be read.
 async fn text(
     storage: &Storage,
     request: &DocumentRequest,
     pattern: &str,
+    dt: &str,
     id: &str,
 ) -> Result<std::result::Result<String, String>> {
     // The text is only shown, so files that cannot be read are passed over, as in a run.
     let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
     let place = DocumentPlace::Pattern { pattern: pattern.to_owned(), version: request.documents_version };
     let read = async {
-        let documents = Documents::open(storage, &place, request.columns.clone(), &policy).await?;
-        documents.newest_texts_of([id].into()).await
+        let mut documents = Documents::open(storage, &place, request.columns.clone(), &policy).await?;
+        documents.leave_out(repeated_rows(storage, &request.store, dt).await?);
+        documents.texts_of([id].into()).await
     };
     match read.await {
         Ok(found) => {
-            let text = found.into_values().next().and_then(|found| found.text);
+            let text = found.into_values().next().flatten();
             Ok(text.ok_or_else(|| format!("{pattern} has no text of {} any more", nearprint_explain::shown_id(id))))
         }
         Err(error) if is_missing(error.kind()) => Ok(Err(error.to_string())),
