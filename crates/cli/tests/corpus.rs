@@ -408,3 +408,48 @@ fn the_corpus_of_web_pages_has_their_newest_records_and_files() {
     assert_eq!(removed(&night.path().join("new")).len(), 2);
     assert_eq!(read("new/dt=2026-11-20/a.warc"), record(a, &new));
 }
+
+/// Two nights: a stands for its mirror m, and then says something else, so that the second night restores m. `None` means
+/// that nights do not restore documents.
+fn with_restored() -> Option<Night> {
+    let night = Night::new("");
+    crawl(&night, DAYS[0], &pages(&[("a", &text(1, 40)), ("m", &text(1, 40)), ("x", &text(2, 40))]), false);
+    night.run(DAYS[0], &[]).expect_success();
+    crawl(&night, DAYS[1], &pages(&[("a", &text(3, 40)), ("y", &text(4, 40))]), true);
+    night.run(DAYS[1], &[]).expect_success();
+    night.path().join("results/redecided").exists().then_some(night)
+}
+
+#[test]
+fn a_restored_document_is_in_the_corpus_and_among_what_the_night_changes() {
+    let Some(night) = with_restored() else {
+        eprintln!("skipped: nights do not restore documents");
+        return;
+    };
+    agree(&night, "a restored document");
+    let row = |dt: &str, id: &str, seed| (dt.to_owned(), id.to_owned(), text(seed, 40));
+    let all = [row(DAYS[0], "m", 1), row(DAYS[0], "x", 2), row(DAYS[1], "a", 3), row(DAYS[1], "y", 4)];
+    filter(&night, &["--corpus", "--output", "corpus"]).expect_success();
+    assert_eq!(written(&night.path().join("corpus")), all.clone().into());
+    filter(&night, &["--corpus", "--dt", DAYS[0], "--output", "before"]).expect_success();
+    assert_eq!(written(&night.path().join("before")), [row(DAYS[0], "a", 1), row(DAYS[0], "x", 2)].into());
+    let new = ["--new", "--dt", DAYS[1], "--output", "new"];
+    let done = filter(&night, &new).expect_success().json();
+    assert_eq!((&done["n_keep"], &done["n_removed"], &done["n_gone"]), (&json!(3), &json!(1), &json!(0)));
+    assert_eq!(written(&night.path().join("new")), [&all[..1], &all[2..]].concat().into_iter().collect());
+    assert_eq!(removed(&night.path().join("new")), ["a".to_owned()].into());
+    // A crawl that is gone has the only text.
+    fs::remove_dir_all(night.path().join(format!("documents/dt={}", DAYS[0]))).unwrap();
+    let again = |more: &[&str]| filter(&night, &[&new[..], &["--replace"], more].concat());
+    expect(&again(&[]), 66, &["2 input files are gone: all 2 of 2026-11-19"]);
+    let done = again(&["--allow-gone"]).expect_success().json();
+    assert_eq!((&done["n_keep"], &done["n_gone"]), (&json!(2), &json!(1)));
+    assert_eq!(written(&night.path().join("new")), all[2..].iter().cloned().collect());
+    let gone = folder::rows(&night.path().join("new/_gone")).unwrap();
+    let gone: Vec<&str> = gone.iter().flatten().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(gone, [DAYS[0], "m"]);
+    assert!(!night.path().join(format!("new/dt={}", DAYS[0])).exists(), "nothing of the former output is left");
+    // The input of the night itself may not be gone.
+    fs::remove_file(night.path().join(format!("documents/dt={}/a.jsonl", DAYS[1]))).unwrap();
+    expect(&again(&["--allow-gone"]), 66, &["no input file at", "a.jsonl"]);
+}

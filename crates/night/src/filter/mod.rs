@@ -10,7 +10,7 @@ mod night;
 mod plan;
 mod request;
 
-use nearprint_fault::Result;
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::upload;
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
@@ -103,8 +103,8 @@ pub async fn filter(
         }
     }
     // What an earlier execution wrote and this one has no more is not of the corpus now.
-    for name in there.iter().filter(|name| *name != SUCCESS && !written.has(name)) {
-        output.join(name).delete().await?;
+    for name in there.into_iter().filter(|name| name != SUCCESS && !written.has(name)) {
+        output.delete_found(name, || futures::future::ok::<(), Fault>(())).await?;
     }
     output.join(SUCCESS).put(bytes::Bytes::new()).await?;
     Ok(summary)
