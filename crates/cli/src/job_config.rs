@@ -973,7 +973,7 @@ mod tests {
     use crate::{Stop, night};
 
     /// The texts of a job file that name no path.
-    const NO_PATHS: [&str; 14] = [
+    const NO_PATHS: [&str; 15] = [
         "id_column",
         "text_column",
         "source_column",
@@ -1043,7 +1043,7 @@ mod tests {
     }
 
     /// Other values than the usual ones, where the schema does not tell which value is another one that is valid.
-    const OTHERS: [(&str, &str); 44] = [
+    const OTHERS: [(&str, &str); 45] = [
         ("profile", "'han-bigrams'"),
         ("documents", "'copied'"),
         ("references", "['reference/store']"),
