@@ -10,10 +10,12 @@ mod night;
 mod plan;
 mod request;
 
+use std::collections::BTreeSet;
+
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::upload;
 use nearprint_pipeline::Resources;
-use nearprint_storage::{Progress, Storage};
+use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::{Night, Store};
 
 use self::corpus::{Choice, Taken, choose, n_repeated};
@@ -67,10 +69,9 @@ pub async fn filter(
     let mut summary = FilterSummary {
         output: output.url().to_owned(),
         counts: FilterCounts::default(),
-        n_repeated: if request.selection.is_of_nights() && decided.len() > 1 {
-            n_repeated(&decided, resources, progress).await?
-        } else {
-            0
+        n_repeated: match (&request.selection, decided.len()) {
+            (Selection::Nights { .. }, 2..) => n_repeated(&decided, resources, progress).await?,
+            _ => 0,
         },
         n_removed: None,
         n_gone: None,
@@ -90,9 +91,6 @@ pub async fn filter(
         summary.counts.add(counts);
         summary.nights.push(FilteredNight { dt, generation, output: url, stale, counts });
     }
-    if request.selection.is_of_nights() {
-        return Ok(summary);
-    }
     if let Some(removed) = removed {
         let gone = gone_documents(&gone, temp.path()).await?;
         summary.n_removed = Some(removed.iter().map(|file| file.record.rows).sum());
@@ -102,12 +100,18 @@ pub async fn filter(
             written.add_all(staged.into_iter().map(|file| file.record.name));
         }
     }
-    // What an earlier execution wrote and this one has no more is not of the corpus now.
+    if !request.selection.is_of_nights() {
+        complete(&output, there, &written).await?;
+    }
+    Ok(summary)
+}
+
+/// Deletes what an earlier execution wrote and this one has no more, and marks the output as complete.
+async fn complete(output: &Folder, there: BTreeSet<String>, written: &Written) -> Result<()> {
     for name in there.into_iter().filter(|name| name != SUCCESS && !written.has(name)) {
         output.delete_found(name, || futures::future::ok::<(), Fault>(())).await?;
     }
-    output.join(SUCCESS).put(bytes::Bytes::new()).await?;
-    Ok(summary)
+    output.join(SUCCESS).put(bytes::Bytes::new()).await
 }
 
 /// Returns what is taken of the nights together, or `None` if that is what each of them decided.

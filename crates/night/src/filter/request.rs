@@ -116,7 +116,7 @@ pub struct FilterCounts {
     /// The rows of the files that were read.
     #[serde(flatten)]
     pub rows: RowCounts,
-    /// The number of files that were read, and of those that were written.
+    /// The number of files that were read.
     pub n_files: u64,
     /// The number of files that the run passed over because they cannot be read. They are not in the output.
     pub n_bad_files: u64,
