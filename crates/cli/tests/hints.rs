@@ -111,7 +111,8 @@ fn names_and_dates_that_are_like_others_lead_to_these() {
     hinted(&night, "nearprint completions bsh", 64, "nearprint completions bash");
     let explain = "nearprint explain --text one --text two --profile";
     hinted(&night, &format!("{explain} defualt"), 78, &format!("{explain} default"));
-    for far in ["nearprint run -c job.toml --dt tomorrow", "nearprint run -c job.toml --dt 2026-11-20 --profile paper"] {
+    for far in ["nearprint run -c job.toml --dt tomorrow", "nearprint run -c job.toml --dt 2026-11-20 --profile paper"]
+    {
         let said = typed(&night, far);
         assert!(said.code == 64 && !said.stderr.contains("hint:"), "{}", said.stderr);
     }
