@@ -631,7 +631,7 @@ fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
         ("max_lost_share = -0.1\n", vec!["max_lost_share: -0.1 is not a share"]),
         ("max_lost_share = 0.2\nprofile = \"paper\"\n", vec!["max_lost_share: 0.2", "sketches"]),
         ("max_lost_share = 0.2\nclusters = \"component\"\n", vec!["max_lost_share: 0.2", "star rule"]),
-        ("on_duplicate_id = \"keep_all\"\n", vec!["on_duplicate_id", "keep_first"]),
+        ("on_duplicate_id = \"keep_all\"\n", vec!["on_duplicate_id: no such name: did you mean"]),
         ("max_bad_files = \"many\"\n", vec!["max_bad_files"]),
         ("require_marker = \"a/b\"\n", vec!["require_marker", "'a/b'"]),
         ("[resources]\nmemory_limit = \"much\"\n", vec!["'much' is not a size"]),

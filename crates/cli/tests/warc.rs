@@ -476,7 +476,7 @@ fn sources(job: &str) -> Vec<String> {
 #[test]
 fn repeated_urls_are_named_by_their_places_in_the_bytes() {
     let pages = [page("https://a.org/1", &text(1, 80)), page("https://a.org/1", &text(2, 80))];
-    let night = Night::new("");
+    let night = Night::new("on_duplicate_id = \"fail\"\n");
     write(&night, "a.warc", &pages.concat());
     expect(&night.run(DT, &[]), 65, &["a.warc byte 0", &format!("a.warc byte {}", pages[0].len())]);
 }

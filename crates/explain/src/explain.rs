@@ -33,7 +33,7 @@ pub enum ExplainTexts {
         /// The place of the documents.
         documents: DocumentPlace,
         /// The columns of the documents.
-        columns: DocumentColumns,
+        columns: Box<DocumentColumns>,
         /// The rule for rows with one id.
         repeats: Repeats,
         /// The ids of the documents.
@@ -132,7 +132,7 @@ async fn texts(storage: &Storage, wanted: &ExplainTexts, fingerprinter: &TextFin
         }
         ExplainTexts::Documents { documents, columns, repeats, ids } => (documents, columns, repeats, ids),
     };
-    let documents = Documents::open(storage, place, columns.clone(), &InputPolicy::default()).await?;
+    let documents = Documents::open(storage, place, columns.as_ref().clone(), &InputPolicy::default()).await?;
     let wanted = ids.iter().map(String::as_str).collect::<BTreeSet<_>>();
     let length_of = |text: &str| fingerprinter.fingerprint(text).length;
     let found = documents.newest_texts_of(wanted, repeats, &length_of).await?;

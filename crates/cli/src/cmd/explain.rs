@@ -38,6 +38,7 @@ fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
     let given = place(job.folder(), documents, args.files_from.as_deref(), args.documents_version)?;
     if let Some(documents) = given.or_else(|| of_job(job, args)) {
         let (repeats, columns) = job.repeats()?;
+        let columns = Box::new(columns);
         return Ok(ExplainTexts::Documents { documents, columns, repeats, ids: args.ids.clone() });
     }
     if !args.ids.is_empty() {

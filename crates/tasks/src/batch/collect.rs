@@ -639,13 +639,14 @@ mod tests {
             (seed >> 33) % n
         };
         let n = below(30);
-        let mut places: Vec<(u32, u64)> = (0..n).map(|_| (below(3) as u32, 1 + below(40))).collect();
+        let mut places: Vec<(u32, u64)> = (0..n).map(|_| (u32::try_from(below(3)).unwrap(), 1 + below(40))).collect();
         places.sort_unstable();
         places.dedup();
         let rows: Vec<Row> = places
             .into_iter()
             .map(|(file, row)| {
-                let (newest, rank) = ((below(4) > 0).then(|| below(3) as i64), (below(4) > 0).then(|| below(2) as i64));
+                let (newest, rank) =
+                    ((below(4) > 0).then(|| below(3).cast_signed()), (below(4) > 0).then(|| below(2).cast_signed()));
                 (format!("id{}", below(6)), file, row, newest, rank, 1 + below(3))
             })
             .collect();
@@ -699,7 +700,9 @@ mod tests {
             let policy = CollectPolicy { on_duplicate_id: rule, max_repeated_ids: 1.0, ..CollectPolicy::default() };
             let mut collecting = Collecting::new(&keys, None, usize::MAX);
             let arrived: Vec<&Row> = order.iter().map(|&at| &made[at]).collect();
-            arrived.chunks(1 + seed as usize % 7).for_each(|rows| collecting.push(&arriving(rows)).unwrap());
+            arrived
+                .chunks(1 + usize::try_from(seed % 7).unwrap())
+                .for_each(|rows| collecting.push(&arriving(rows)).unwrap());
             // Without a rule, all files are those of WARC here.
             let batch = collecting.finish(&policy, |file| format!("{file}.warc.gz")).unwrap();
             let mut by_id: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
