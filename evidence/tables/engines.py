@@ -32,7 +32,7 @@ try:
 except ImportError:
     SparkSession = None
 
-TABLES = ["pairs", "decisions", "superseded", "skipped", "quarantine"]
+TABLES = ["pairs", "decisions", "superseded", "skipped", "quarantine", "redecided"]
 JOB = 'documents = "crawl"\nstore = "store"\noutput = "results"\ncreate_store = true\nmax_bad_rows = 9\n'
 
 

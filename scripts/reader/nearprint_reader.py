@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-DATASETS = ("fingerprints", "short", "empty", "ids", "shadows")
+DATASETS = ("fingerprints", "short", "empty", "ids", "shadows", "dependents", "redecided")
 
 
 class Damaged(Exception):
@@ -66,16 +66,17 @@ def table(path, entry):
 
 
 def run_files(store, night):
-    """The five tables of a night's run files, by name."""
+    """The tables of a night's run files, by name. `dependents` is not in runs of 0.2.0, `redecided` only if it has rows."""
     folder = Path(store, "runs", night["run"]["digest"])
     entries = {entry["name"].split("/")[0]: entry for entry in night["run"]["files"]}
-    return {name: table(folder / entries[name]["name"], entries[name]) for name in DATASETS}
+    return {name: table(folder / entries[name]["name"], entries[name]) for name in DATASETS if name in entries}
 
 
 def live_rows(store, until="9999-12-31"):
     """By date of the nights up to `until`: the live rows of `fingerprints`, `short` and `empty`.
 
-    A shadow counts if both run files, the one with the row and the one that hides it, take part.
+    A shadow counts if both run files, the one with the row and the one that hides it, take part. The same holds for a row
+    that was decided again, and of several decisions the one of the latest night.
     """
     taking_part = [night for night in nights(store) if night["dt"] <= until]
     runs = {night["run"]["digest"]: run_files(store, night) for night in taking_part}
@@ -84,14 +85,26 @@ def live_rows(store, until="9999-12-31"):
         for shadow in tables["shadows"].to_pylist():
             if (shadow["by"] or own) in runs and (shadow["run"] or own) in runs:
                 hidden[shadow["run"] or own].add(shadow["row"])
-    return {night["dt"]: _live(runs[night["run"]["digest"]], hidden[night["run"]["digest"]]) for night in taking_part}
+    dates = {night["run"]["digest"]: night["dt"] for night in taking_part}
+    again = {digest: {} for digest in runs}
+    for own, tables in runs.items():
+        for row in tables["redecided"].to_pylist() if "redecided" in tables else []:
+            run, by = row["run"] or own, row["by"] or own
+            if run in runs and by in runs:
+                by_night = (dates[by], row["canonical_id"])
+                again[run][row["row"]] = max(again[run].get(row["row"], ("",)), by_night, key=lambda said: said[0])
+    return {dates[digest]: _live(runs[digest], hidden[digest], again[digest]) for digest in runs}
 
 
-def _live(tables, hidden):
+def _live(tables, hidden, again):
     """Rows are numbered through `fingerprints`, `short` and `empty`."""
     live, start = {}, 0
     for name in ("fingerprints", "short", "empty"):
         rows = tables[name]
+        if name != "empty":
+            ids = rows["canonical_id"].to_pylist()
+            ids = [again[start + row][1] if start + row in again else id for row, id in enumerate(ids)]
+            rows = rows.set_column(rows.schema.get_field_index("canonical_id"), "canonical_id", pa.array(ids, pa.string()))
         live[name] = rows.filter(pa.array([start + row not in hidden for row in range(rows.num_rows)], pa.bool_()))
         start += rows.num_rows
     return live

@@ -117,6 +117,8 @@ impl Page<'_> {
             ),
             ("night_bad_rows", "Rows of that night that are no documents for another reason", "n_bad_rows"),
             ("night_bad_files", "Files of that night that could not be read", "n_bad_files"),
+            ("night_orphaned_documents", "Documents of earlier nights that it decided again", "n_orphaned"),
+            ("night_restored_documents", "Documents of earlier nights that it kept again", "n_restored"),
             ("night_commit", "Number of the store's commit", "commit"),
         ];
         for (name, help, count) in counts {

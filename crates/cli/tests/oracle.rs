@@ -13,17 +13,19 @@ use crate::support::{Night, text};
 const MAX_DISTANCE: u32 = 12;
 const MAX_SKETCH_DISTANCE: u32 = 36;
 /// The job's: of random nights, this limit drops and keeps enough.
-const MAX_LOST_SHARE: f64 = 0.1;
+pub const MAX_LOST_SHARE: f64 = 0.1;
 
 /// A document as a night leaves it.
 #[derive(Clone)]
-struct Known {
-    outcome: Outcome,
-    kept: bool,
+pub struct Known {
+    pub outcome: Outcome,
+    pub kept: bool,
+    /// The document for which it is dropped, and the hash of the text that this had then.
+    pub dropped_for: Option<(String, Option<[u8; 16]>)>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-struct Pair {
+pub struct Pair {
     distance: u32,
     a: String,
     b: String,
@@ -41,7 +43,7 @@ fn verified(a: &Outcome, b: &Outcome) -> Option<(u32, u32)> {
     (distance <= MAX_DISTANCE && sketch_distance <= MAX_SKETCH_DISTANCE).then_some((distance, sketch_distance))
 }
 
-fn text_hash(outcome: &Outcome) -> Option<[u8; 16]> {
+pub fn text_hash(outcome: &Outcome) -> Option<[u8; 16]> {
     match outcome {
         Outcome::Empty => None,
         Outcome::TooShort { text_hash } | Outcome::Fingerprinted { text_hash, .. } => Some(*text_hash),
@@ -49,7 +51,7 @@ fn text_hash(outcome: &Outcome) -> Option<[u8; 16]> {
 }
 
 /// Every verified pair of the night, in the forest's order.
-fn all_pairs(tonight: &BTreeMap<String, Outcome>, existing: &BTreeMap<String, Known>) -> Vec<Pair> {
+pub fn all_pairs(tonight: &BTreeMap<String, Outcome>, existing: &BTreeMap<String, Known>) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (a, outcome) in tonight {
         let new = tonight.range::<String, _>((std::ops::Bound::Excluded(a.clone()), std::ops::Bound::Unbounded));
@@ -102,7 +104,7 @@ fn forest(
 }
 
 /// The lost share of a document for a keeper near it.
-fn lost(document: &Outcome, keeper: &Outcome) -> f64 {
+pub fn lost(document: &Outcome, keeper: &Outcome) -> f64 {
     let parts = |o: &Outcome| match o {
         Outcome::Fingerprinted { sketch, n_features, .. } => (sketch.unwrap(), n_features.unwrap()),
         _ => panic!("no pair"),
@@ -112,10 +114,10 @@ fn lost(document: &Outcome, keeper: &Outcome) -> f64 {
 }
 
 /// decision, canonical, distance, reason
-type Decided = (&'static str, String, String, &'static str);
+pub type Decided = (&'static str, String, String, &'static str);
 
 /// `rank` is the place in the keep order before the id.
-fn decide<K: Ord>(
+pub fn decide<K: Ord>(
     tonight: &BTreeMap<String, Outcome>,
     existing: &BTreeMap<String, Known>,
     rank: impl Fn(&String) -> K,
@@ -176,6 +178,73 @@ fn decide<K: Ord>(
     decided
 }
 
+/// A document as the decision leaves it, with what the document that represents it says.
+pub fn known<'a>(outcome: &Outcome, decided: &Decided, text_of: impl Fn(&str) -> Option<&'a Outcome>) -> Known {
+    let dropped_for = (decided.0 == "drop").then(|| (decided.1.clone(), text_of(&decided.1).and_then(text_hash)));
+    Known { outcome: outcome.clone(), kept: decided.0 == "keep", dropped_for }
+}
+
+/// The documents of earlier nights whose representatives are gone tonight, decided again: with their former representatives
+/// and what became of these. `forgotten` are states that the night's commit forgets.
+pub fn redecide(
+    tonight: &BTreeMap<String, Outcome>,
+    decided: &BTreeMap<String, Decided>,
+    existing: &BTreeMap<String, Known>,
+    forgotten: &BTreeMap<String, Known>,
+) -> BTreeMap<String, (Decided, String, &'static str)> {
+    let gone = |known: &Known| -> Option<(String, &'static str)> {
+        let (canonical, text) = known.dropped_for.clone()?;
+        let cause = match (tonight.get(&canonical), existing.get(&canonical)) {
+            (Some(now), _) if text_hash(now).is_none() => "empty",
+            (Some(now), _) if text_hash(now) != text => "changed",
+            (Some(_), _) if decided[&canonical].0 != "keep" => "dropped",
+            (Some(_), _) => return None,
+            (None, Some(known)) => {
+                assert!(known.kept && text_hash(&known.outcome) == text, "lost before this night: {canonical}");
+                return None;
+            }
+            (None, None) => {
+                assert!(forgotten.get(&canonical).is_some_and(|known| known.kept), "unknown: {canonical}");
+                "forgotten"
+            }
+        };
+        Some((canonical, cause))
+    };
+    let orphans: BTreeMap<&String, (String, &'static str)> =
+        existing.iter().filter_map(|(id, known)| Some((id, gone(known)?))).collect();
+    let outcomes: BTreeMap<String, Outcome> =
+        orphans.keys().map(|id| ((*id).clone(), existing[*id].outcome.clone())).collect();
+    let mut others: BTreeMap<String, Known> = existing.clone();
+    others.retain(|id, _| !orphans.contains_key(id));
+    for (id, outcome) in tonight {
+        others.insert(id.clone(), known(outcome, &decided[id], |_| None));
+    }
+    let n_features = |id: &String| match &outcomes[id] {
+        Outcome::Fingerprinted { n_features, .. } => *n_features,
+        _ => None,
+    };
+    let pairs = all_pairs(&outcomes, &others);
+    let again = decide(&outcomes, &others, |id| (std::cmp::Reverse(n_features(id)), id.clone()), &pairs);
+    let former = |id: &String| orphans[id].clone();
+    again.into_iter().map(|(id, made)| (id.clone(), (made, former(&id).0, former(&id).1))).collect()
+}
+
+/// Holds what a night published about documents that were decided again to what the definition says.
+pub fn assert_redecided(
+    night: &Night,
+    dt: &str,
+    again: &BTreeMap<String, (Decided, String, &'static str)>,
+    context: &str,
+) {
+    let rows = night.published(dt, "redecided").into_iter();
+    let got: Vec<[String; 7]> = rows.map(|row| [0, 2, 3, 4, 5, 8, 9].map(|c: usize| row[c].clone())).collect();
+    let expected = again.iter().map(|(id, ((decision, canonical, distance, reason), former, cause))| {
+        let reason = if *decision == "keep" { "restored" } else { reason };
+        [id.as_str(), decision, canonical, distance, reason, former, cause].map(str::to_owned)
+    });
+    assert_eq!(got, expected.collect::<Vec<_>>(), "{context}");
+}
+
 /// The rows of `superseded`, without their lost shares, in order.
 fn superseded(
     tonight: &BTreeMap<String, Outcome>,
@@ -227,6 +296,7 @@ fn nights_publish_what_the_definitions_say() {
     let join = fingerprinter.config().join;
     assert_eq!((join.max_distance, join.max_sketch_distance), (MAX_DISTANCE, Some(MAX_SKETCH_DISTANCE)));
     let (mut n_pairs, mut n_dropped, mut n_recrawled, mut n_fuller, mut n_superseded) = (0, 0, 0, 0, 0);
+    let mut n_orphaned = 0;
     for seed in 0..6 {
         let night = Night::new(&format!("max_lost_share = {MAX_LOST_SHARE}\n"));
         let mut history: BTreeMap<String, Known> = BTreeMap::new();
@@ -293,12 +363,19 @@ fn nights_publish_what_the_definitions_say() {
             n_pairs += accepted.len();
             n_dropped += decided.values().filter(|d| d.0 == "drop").count();
             n_recrawled += again.len();
-            for (id, outcome) in tonight {
-                let kept = decided[&id].0 == "keep";
-                history.insert(id, Known { outcome, kept });
+            let again = redecide(&tonight, &decided, &existing, &BTreeMap::new());
+            assert_redecided(&night, &dt, &again, &context);
+            n_orphaned += again.len();
+            let now = |id: &str| tonight.get(id).or_else(|| existing.get(id).map(|known| &known.outcome));
+            for (id, (decided, ..)) in &again {
+                history.insert(id.clone(), known(&existing[id].outcome, decided, now));
+            }
+            for (id, outcome) in &tonight {
+                history.insert(id.clone(), known(outcome, &decided[id], now));
             }
         }
     }
     let enough = n_pairs > 300 && n_dropped > 250 && n_recrawled > 150 && n_fuller > 20 && n_superseded > 10;
+    assert!(n_orphaned > 15, "{n_orphaned}");
     assert!(enough, "{n_pairs} {n_dropped} {n_recrawled} {n_fuller} {n_superseded}");
 }

@@ -403,3 +403,23 @@ fn damage_in_a_reference_is_named_and_nothing_is_published() {
     std::fs::write(file, content).unwrap();
     assert_eq!(status(crawls.run("c", "2026-11-15", &["a"], &[])), "published");
 }
+
+#[test]
+fn an_orphan_may_be_dropped_for_a_document_of_a_reference_and_is_no_dependent_of_the_own_store_then() {
+    let crawls = Crawls::new("");
+    let fox = text(1, 60);
+    crawls.documents("other", "2026-11-10", &[("x", &fox)]).run("other", "2026-11-10", &[], &[]).expect_success();
+    crawls
+        .documents("own", "2026-11-11", &[("x", &fox), ("y", &fox)])
+        .run("own", "2026-11-11", &[], &[])
+        .expect_success();
+    crawls.documents("own", "2026-11-12", &[("x", &text(2, 60))]);
+    crawls.run("own", "2026-11-12", &["other"], &[]).expect_success();
+    let again = crawls.published("own", "2026-11-12", "redecided");
+    let [row] = &again[..] else { panic!("{again:?}") };
+    let expected = ["y", "2026-11-11", "drop", "x", "0", "exact", "0.0", "other", "x", "changed"];
+    assert_eq!(row[..], expected);
+    crawls.documents("own", "2026-11-13", &[("x", &text(3, 60))]);
+    crawls.run("own", "2026-11-13", &["other"], &[]).expect_success();
+    assert!(crawls.published("own", "2026-11-13", "redecided").is_empty());
+}

@@ -141,14 +141,16 @@ impl Opening<'_> {
             .map(|night| (night.run.night.run.digest.as_str(), &night.run))
             .collect();
         let shadowed = store.all_nights(Origin::OWN).shadowed(&Recrawls::default()).await?;
+        let mut redecided = store.all_nights(Origin::OWN).redecided().await?;
         // Of most nights, no row is shadowed.
         let kernel = delta_kernel(self.options.kernel);
-        let open = |night: &Night| {
+        let mut open = |night: &Night| {
             let known = known.get(night.run.digest.as_str()).filter(|known| known.night.dt == night.dt);
             let run = known.map_or_else(|| Arc::new(OpenRun::new(night.clone(), kernel)), |known| Arc::clone(known));
-            OpenNight { run, shadowed: shadowed.get(&night.run.digest).cloned().unwrap_or_default() }
+            let shadowed = shadowed.get(&night.run.digest).cloned().unwrap_or_default();
+            OpenNight { run, shadowed, redecided: redecided.take_run(&night.run.digest) }
         };
-        let nights: Vec<OpenNight> = store.nights().iter().map(open).collect();
+        let nights: Vec<OpenNight> = store.nights().iter().map(&mut open).collect();
         let indexes = self.indexes(&store, &nights).await?;
         let covered: HashSet<usize> = indexes.iter().flat_map(|index| &index.nights).flatten().copied().collect();
         let scanned = (0..nights.len()).filter(|night| !covered.contains(night)).collect();

@@ -14,6 +14,7 @@ use crate::documents::{Document, documents, mean_document_bytes, sketches};
 use crate::lookup::Lookup;
 use crate::near::{Near, NearRows};
 use crate::nearest::{Distances, NearestMatches};
+use crate::nights::OpenNight;
 use crate::target::Fingerprinted;
 
 /// The number of nights that are read at the same time.
@@ -31,16 +32,29 @@ pub enum RunFile {
     Short,
 }
 
+impl OpenNight {
+    /// Returns the row of the run that a row of one of its files is.
+    fn run_row(&self, row: u32, file: RunFile) -> Option<u32> {
+        match file {
+            RunFile::Fingerprints => Some(row),
+            // The rows of short texts follow those of fingerprints, and all of them together are counted in 32 bits.
+            RunFile::Short => u32::try_from(self.n_rows() + u64::from(row)).ok(),
+        }
+    }
+
+    /// Returns the id of the document that represents a row of one of its files now; `canonical_id` did so in its own
+    /// night.
+    fn canonical_id<'a>(&'a self, row: u32, file: RunFile, canonical_id: Option<&'a str>) -> Option<&'a str> {
+        let again = self.run_row(row, file).and_then(|row| self.redecided.get(&row));
+        again.map_or(canonical_id, |canonical| canonical.as_ref().map(|canonical| &*canonical.id))
+    }
+}
+
 impl Lookup {
     /// Returns whether no later night has the document of a row again.
     pub(crate) fn is_live(&self, near: &Near, file: RunFile) -> bool {
         let night = &self.opened.nights[near.night];
-        let row = match file {
-            RunFile::Fingerprints => Some(near.row),
-            // The rows of short texts follow those of fingerprints, and all of them together are counted in 32 bits.
-            RunFile::Short => u32::try_from(night.n_rows() + u64::from(near.row)).ok(),
-        };
-        row.is_some_and(|row| !night.shadowed.contains(row))
+        night.run_row(near.row, file).is_some_and(|row| !night.shadowed.contains(row))
     }
 
     /// Returns those of the near rows, which ascend, whose sketches match, with the distances of the sketches.
@@ -112,11 +126,14 @@ impl Lookup {
         let rows = distinct(matching.iter().map(|(near, _)| near.row));
         // Several queries may have found the same row.
         let mut of_rows = matching.chunk_by(|(a, _), (b, _)| a.row == b.row);
+        let night = &self.opened.nights[first.night];
         let list = |document: Document<'_>| {
             for (near, sketch_distance) in of_rows.next().into_iter().flatten() {
                 let text_hash = wanted[near.query as usize].text_hash;
                 let exact = text_hash.is_some() && text_hash == document.text_hash;
                 let found = self.distances(near, *sketch_distance);
+                let canonical_id = night.canonical_id(near.row, file, document.canonical_id);
+                let document = Document { canonical_id, ..document };
                 locked(listed)[near.query as usize].add(found, document, exact)?;
             }
             Ok(())

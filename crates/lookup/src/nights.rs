@@ -10,7 +10,7 @@ use nearprint_parquet::schema::TEXT_HASH;
 use nearprint_parquet::sketch_column::SketchPages;
 use nearprint_parquet::{Columns, DeltaKernel, ParquetFile, fingerprint_column, fixed};
 use nearprint_storage::{bad_file, blocking, in_memory};
-use nearprint_store::{Night, Store};
+use nearprint_store::{Night, RedecidedRows, Store};
 use tokio::sync::OnceCell;
 
 use crate::budget::Budget;
@@ -54,6 +54,8 @@ pub struct OpenNight {
     pub run: Arc<OpenRun>,
     /// The rows of the run whose documents a later night has again.
     pub shadowed: RowSet,
+    /// The rows of the run that later nights decided again, because the documents that represented them are gone.
+    pub redecided: RedecidedRows,
 }
 
 impl OpenNight {

@@ -135,6 +135,7 @@ async fn attempt(
         let mut new = night.clone();
         if let Some(without) = runs.remove(&night.dt) {
             new.joined_as = Some(night.joined_as().to_owned());
+            new.redecides = without.run.record.redecides();
             new.run = without.run.record;
             let files = of_run(&without.run.files, &new);
             upload_new(store.folder(), &files, &mut written, "publish", &Progress::default()).await?;
@@ -211,7 +212,8 @@ async fn results_without(
     let folder = temp.join(format!("results-{}", night.dt));
     create_folder(&folder)?;
     let mut staged = Vec::new();
-    for (dataset, files) in datasets {
+    // Nights of release 0.2.0 have no dataset `redecided`.
+    for (dataset, files) in datasets.into_iter().filter(|(_, files)| !files.is_empty()) {
         let mut writer = DatasetWriter::new(&folder, dataset.name, dataset.schema, &[]);
         for file in files {
             let names = column_names(dataset);
@@ -250,6 +252,7 @@ async fn open(
 }
 
 const DECISIONS: &str = "decisions";
+const REDECIDED: &str = "redecided";
 
 /// Returns the columns of a dataset by which a row is about a document: if one of them names a forgotten one, the row goes.
 fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
@@ -266,6 +269,7 @@ fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
 fn mentions(dataset: &PublishedDataset) -> &'static [&'static str] {
     match dataset.name {
         DECISIONS => &[CANONICAL_ID, CLUSTER_ID],
+        REDECIDED => &[CANONICAL_ID, "former_canonical_id"],
         "quarantine" => &["id"],
         _ => &[],
     }

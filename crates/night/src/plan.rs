@@ -99,6 +99,11 @@ impl Plan {
         was_asked && self.is_ahead_of_input
     }
 
+    /// Returns the nights that the night's commit makes the store forget.
+    pub(crate) fn leaving(&self, request: &RunRequest) -> Vec<&Night> {
+        self.store.leaving(&request.dt, self.is_future(request), request.keep_nights)
+    }
+
     /// Says in which of inputs, earlier nights and references a published night differs. If it is none of them, it is a
     /// key of the configuration: those on which fingerprints depend are the same, else the store would have refused.
     fn changed(&self, night: &Night, published: &Manifest) -> String {

@@ -80,6 +80,7 @@ pub(crate) async fn publish(
     plan.store.claim_output(&plan.store.make_identity().await?, &plan.output).await?;
     let night = Night {
         dt: request.dt.clone(),
+        redecides: run.redecides(),
         run,
         joined: JoinedRuns::of(manifest.forgotten_runs.as_deref(), &plan.joined),
         joined_as,

@@ -8,9 +8,9 @@ use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
-    CommandContext, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates, PairCounts,
-    PairsMode, RemainingTime, Resources, SpillStats, existing_of_all, fingerprint_documents, recrawls,
-    refuse_beyond_driver, write_quarantine, write_run, write_skipped,
+    CommandContext, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates,
+    PairCounts, PairsMode, Redeciding, RemainingTime, Resources, SpillStats, Tonight, existing_of_all,
+    fingerprint_documents, recrawls, refuse_beyond_driver, write_quarantine, write_run, write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
@@ -256,7 +256,10 @@ async fn stage(
     work.progress.start("earlier nights", "files", 0);
     let recrawls = recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
-    let stores: Vec<_> = plan.references.nights().chain([plan.store.nights_before(&request.dt)]).collect();
+    // A document that the commit forgets represents none of tonight.
+    let leaving = plan.leaving(request);
+    let own = plan.store.nights_before(&request.dt).without(&leaving);
+    let stores: Vec<_> = plan.references.nights().chain([own]).collect();
     let ExistingOfAll { existing, short, n_live_rows } = existing_of_all(&stores, &recrawls, &done.batch).await?;
     let references = plan.references.joined(&n_live_rows);
     let mut files = write_skipped(&done.batch, folder, "skipped")?;
@@ -268,6 +271,17 @@ async fn stage(
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
     let names = plan.references.names();
     let join = Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, held_bytes };
+    let redeciding = Redeciding {
+        store: &plan.store,
+        dt: &request.dt,
+        leaving: &leaving,
+        references: plan.references.nights().collect(),
+        names: names.clone(),
+        bits,
+        verifier,
+        clusters: request.clusters,
+        loss,
+    };
     let near = NearDuplicates::new(batch, join, work).await?;
     let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
     files.extend(written);
@@ -276,13 +290,30 @@ async fn stage(
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     files.extend(decisions.write(&batch, &recrawls, folder)?);
+    let run_folder = folder.join("run");
+    let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &run_folder)?;
+    let tonight = Tonight { batch: &batch, rows: &rows, decisions: &decisions, recrawls: &recrawls, run: &run };
+    let again = redeciding.decide(tonight, folder, work).await?;
+    let DecidedOrphans { files: redecided, redecisions, n_orphaned, n_restored } = again;
+    let run = run.redeciding(&run_folder, &plan.config_digest, &redecisions)?;
+    files.extend(redecided);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
-    let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &folder.join("run"))?;
     let (n_same_id, by_recrawl) = (recrawls.n_same_id(), Some(recrawls.counts(batch.n_rows)));
     let counted = counted_sources(&batch, &decisions);
     let measured = MeasuredNight::of(&batch, &decisions, &counted, &request.breakers, loss);
     let (decided, sources) = (decisions.counts(), lost_most(&counted));
-    let counts = RunCounts { documents, n_existing, n_same_id, by_recrawl, pairs, decisions: decided, sources };
+    let decisions = decided;
+    let counts = RunCounts {
+        documents,
+        n_existing,
+        n_same_id,
+        by_recrawl,
+        pairs,
+        decisions,
+        n_orphaned,
+        n_restored,
+        sources,
+    };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_slices, measured })
 }
 
@@ -291,7 +322,8 @@ async fn expected_ahead(work: CommandContext<'_>, request: &RunRequest, plan: &P
     if work.engine.is_some() {
         return Ok(None);
     }
-    let nights = plan.references.nights().chain([plan.store.nights_before(&request.dt)]);
+    let own = plan.store.nights_before(&request.dt).without(&plan.leaving(request));
+    let nights = plan.references.nights().chain([own]);
     let existing: Vec<u64> = nights.flat_map(|nights| nights.n_fingerprints()).collect();
     let (bits, max_distance) = (request.profile.bits, request.profile.join.max_distance);
     let n_joins = 1 + u32::from(request.pairs == PairsMode::All);

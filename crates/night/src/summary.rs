@@ -115,6 +115,13 @@ pub struct RunCounts {
     /// The counts of decisions.
     #[serde(flatten)]
     pub decisions: DecisionCounts,
+    /// The number of dropped documents of earlier nights whose canonical documents are gone since this night, so that it
+    /// decided them again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_orphaned: u64,
+    /// The number of these that are kept now.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_restored: u64,
     /// The sources that lost the most documents as near-duplicates, ten at most.
     pub sources: Vec<SourceCounts>,
 }

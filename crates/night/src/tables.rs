@@ -156,13 +156,15 @@ fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
     Ok(storage.folder(night.output_root())?.is_same_place(output))
 }
 
-/// Returns whether a table names a night's files. Every dataset of a night has at least one.
+/// Returns whether a table names a night's files. Every dataset of a night has at least one, except that nights of release
+/// 0.2.0, whose runs have no dependents, have none of `redecided`.
 pub(crate) fn is_current(log: &TableLog, night: &Night) -> bool {
     let is_of_generation = |path: &str| {
         nearprint_parquet::PublishedName::parse(path).is_some_and(|name| name.generation == night.gen_digest)
     };
     let mut files = log.night(&night.dt).peekable();
-    files.peek().is_some() && files.all(|file| is_of_generation(&file.path))
+    let is_without = log.dataset().name == "redecided" && !night.run.has_file("dependents");
+    (is_without || files.peek().is_some()) && files.all(|file| is_of_generation(&file.path))
 }
 
 /// Returns a night's files of a table, as the manifest names them.

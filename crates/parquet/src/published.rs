@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::schema::{DECISIONS, PAIRS, QUARANTINE, SKIPPED, SUPERSEDED};
+use crate::schema::{DECISIONS, PAIRS, QUARANTINE, REDECIDED, SKIPPED, SUPERSEDED};
 use crate::writer::is_part_name;
 
 /// The column by which the tables are partitioned: the night's date.
@@ -32,6 +32,7 @@ pub static PUBLISHED: &[PublishedDataset] = &[
     PublishedDataset { name: "superseded", schema: &SUPERSEDED },
     PublishedDataset { name: "skipped", schema: &SKIPPED },
     PublishedDataset { name: "quarantine", schema: &QUARANTINE },
+    PublishedDataset { name: "redecided", schema: &REDECIDED },
     PublishedDataset { name: "decisions", schema: &DECISIONS },
 ];
 

@@ -125,6 +125,26 @@ pub static SHADOWS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![required("run", DataType::Utf8), required("by", DataType::Utf8), required("row", DataType::UInt32)])
 });
 
+/// The column of the upper 32 bits of the hash of a canonical document's id.
+pub const CANONICAL_HASH: &str = "canonical_hash";
+
+/// The columns of a run's dependents, sorted by both: one row for each document that is dropped for a document of its own
+/// store.
+pub static DEPENDENTS: LazyLock<SchemaRef> =
+    LazyLock::new(|| schema(vec![required(CANONICAL_HASH, DataType::UInt32), required("row", DataType::UInt32)]));
+
+/// The columns of what a night decided again, sorted by (`run`, `by`, `row`). `canonical_id` is NULL if the document is
+/// kept now, and `canonical_hash` also if its canonical document is in a reference store.
+pub static REDECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required("run", DataType::Utf8),
+        required("by", DataType::Utf8),
+        required("row", DataType::UInt32),
+        nullable(CANONICAL_ID, DataType::Utf8),
+        nullable(CANONICAL_HASH, DataType::UInt32),
+    ])
+});
+
 /// The columns of a segment, sorted by all of them. `run` is the position of the fingerprint's run among the runs of
 /// the segment, and `row` is the row in that run's fingerprints.
 pub static SEGMENT: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -186,6 +206,22 @@ pub static SUPERSEDED: LazyLock<SchemaRef> = LazyLock::new(|| {
         required("earlier_lost_share", DataType::Float64),
         required("new_lost_share", DataType::Float64),
         nullable(REFERENCE, DataType::Utf8),
+    ])
+});
+
+/// The columns of documents of earlier nights that were decided again, sorted by `doc_id`.
+pub static REDECIDED: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required(DOC_ID, DataType::Utf8),
+        required("of_dt", DataType::Date32),
+        required("decision", DataType::Utf8),
+        nullable(CANONICAL_ID, DataType::Utf8),
+        nullable("distance", DataType::Int32),
+        required("reason", DataType::Utf8),
+        nullable(LOST_SHARE, DataType::Float64),
+        nullable(REFERENCE, DataType::Utf8),
+        nullable("former_canonical_id", DataType::Utf8),
+        required("cause", DataType::Utf8),
     ])
 });
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::BATCH_ROWS;
 use crate::page_checksums::copy_with_checksums;
-use crate::schema::{DOC_ID, FINGERPRINT, N_FEATURES, PERMUTED, PLACE, SKETCH, TEXT_HASH};
+use crate::schema::{CANONICAL_HASH, DOC_ID, FINGERPRINT, N_FEATURES, PERMUTED, PLACE, SKETCH, TEXT_HASH};
 
 /// The largest number of rows in a row group. Its fingerprint column then takes at most 8 MiB.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -280,7 +280,7 @@ fn with_column(builder: WriterPropertiesBuilder, schema: &SchemaRef, field: &Fie
         builder.set_column_compression(column.clone(), Compression::UNCOMPRESSED)
     };
     match field.name().as_str() {
-        FINGERPRINT | "id_hash" if field.data_type().is_integer() => packed(unique(builder)),
+        FINGERPRINT | CANONICAL_HASH | "id_hash" if field.data_type().is_integer() => packed(unique(builder)),
         PERMUTED => packed(unique(builder)),
         PLACE => packed(unique(builder)).set_column_statistics_enabled(column, EnabledStatistics::None),
         SKETCH => unique(builder)

@@ -184,7 +184,7 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
     let existing = files.into_iter().map(|parquet| {
         let numbered_from = numbered.then_some(n_live_rows);
         n_live_rows += parquet.n_rows();
-        let documents = ExistingDocuments::Here { shadowed: RowSet::default() };
+        let documents = ExistingDocuments::Here { shadowed: RowSet::default(), restored: RowSet::default() };
         ExistingFile { parquet, documents, origin: Origin::OWN, numbered_from }
     });
     let files = existing.collect();

@@ -36,4 +36,5 @@ pub use stages::fingerprint::{
     fingerprint_documents, write_quarantine, write_skipped,
 };
 pub use stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};
+pub use stages::orphans::{DecidedOrphans, Redeciding, Tonight};
 pub use stages::store_run::{recrawls, write_run};

@@ -153,6 +153,10 @@ pub struct Night {
     /// so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub future: bool,
+    /// The night's run says about rows of other runs that they were decided again. Releases that do not know this refuse
+    /// the commit: they would take documents for dropped that are kept. The field is left out if it is not so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redecides: bool,
 }
 
 impl Night {
@@ -203,6 +207,18 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Returns whether the run has a file of this name.
+    #[must_use]
+    pub fn has_file(&self, name: &str) -> bool {
+        self.files.iter().any(|file| file.name.split('/').next() == Some(name))
+    }
+
+    /// Returns whether the run says about rows of other runs that they were decided again.
+    #[must_use]
+    pub fn redecides(&self) -> bool {
+        self.has_file("redecided")
+    }
+
     /// Returns the number of documents, with and without a fingerprint.
     #[must_use]
     pub fn n_documents(&self) -> u64 {

@@ -48,6 +48,8 @@ pub enum ExistingDocuments {
     Here {
         /// The rows whose documents a later night has again.
         shadowed: RowSet,
+        /// The dropped rows that a later night restored: they are kept.
+        restored: RowSet,
     },
     /// The documents are in runs. Each row names its run by the run's position in this list.
     InRuns {
@@ -63,6 +65,8 @@ pub struct RunFile {
     pub parquet: ParquetFile,
     /// The rows whose documents a later night has again.
     pub shadowed: RowSet,
+    /// The dropped rows that a later night restored: they are kept.
+    pub restored: RowSet,
 }
 
 impl RunFile {
@@ -94,7 +98,7 @@ impl ExistingShort {
     }
 
     /// Adds a document, unless a known one with the same short text comes before it.
-    pub(crate) fn offer(&mut self, hash: [u8; 16], id: &str, origin: Origin) {
+    pub fn offer(&mut self, hash: [u8; 16], id: &str, origin: Origin) {
         match self.0.get_mut(&hash) {
             Some(first) if (first.id.as_str(), first.origin) <= (id, origin) => {}
             Some(first) => *first = ShortDocument { id: id.to_owned(), origin },

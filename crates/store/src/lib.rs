@@ -29,7 +29,7 @@
 //! writer.fingerprints(rows)?;
 //! let mut hashes = [(id_hash("a.html"), 0), (id_hash("b.html"), 1)];
 //! hashes.sort();
-//! let run = writer.finish(hashes.into_iter(), &[])?;
+//! let run = writer.finish(hashes.into_iter(), &[], Some(&[]))?;
 //!
 //! // First the files, then the commit that makes them visible.
 //! let progress = Progress::default();
@@ -45,6 +45,7 @@
 //!     gen_digest: "of the generation".to_owned(),
 //!     manifest_sha256: "of the manifest".to_owned(),
 //!     future: false,
+//!     redecides: false,
 //! };
 //! assert!(store.commit(&night, None, &made_by).await?);
 //!
@@ -58,6 +59,7 @@
 
 mod commit;
 mod delta_kernel;
+mod dependents;
 mod error;
 mod existing;
 mod identity;
@@ -67,6 +69,7 @@ pub mod maintain;
 mod merge;
 mod names;
 mod reader;
+mod redecided;
 mod shadows;
 mod states;
 mod store;
@@ -83,6 +86,7 @@ pub mod fuzzing {
 
 pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
 pub use delta_kernel::delta_kernel;
+pub use dependents::{Dependent, StoredRows, Wanted};
 pub use error::{
     Damage, IsOutput, NoSuchNight, damaged, damaged_commit, file_and_reason, is_about_content, others_committed,
 };
@@ -92,7 +96,8 @@ pub use index::OpenIndex;
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnDocuments};
-pub use shadows::{HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
+pub use redecided::{NewCanonical, Redecided, RedecidedRows, Redecision};
+pub use shadows::{EarlierState, HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
 pub use states::{DocumentState, StateContent};
 pub use store::{KeptRun, MadeBy, Store, Writers, probe_conditional_put};
-pub use writer::{RunWriter, StagedRun, id_hash};
+pub use writer::{RunWriter, StagedRun, canonical_hash, id_hash};

@@ -2,7 +2,8 @@
 //! that occur again.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::num::NonZeroU32;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,13 +13,14 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::{Origin, RowSet};
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FIRST_SEEN, LAST_CHANGED, TEXT_HASH};
+use nearprint_parquet::schema::{CANONICAL_HASH, CANONICAL_ID, DOC_ID, FIRST_SEEN, LAST_CHANGED, TEXT_HASH};
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
-use nearprint_storage::day_of_date;
+use nearprint_storage::{day_of_date, in_memory};
 
 use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
 use crate::error::damaged;
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
+use crate::redecided::{NewCanonical, Redecided, Redecision};
 use crate::shadows::{Recrawled, Recrawls, Shadow, Shadowed};
 use crate::store::Store;
 
@@ -42,6 +44,7 @@ struct SameId {
     row: u32,
     own_run_row: u32,
     run_row: u32,
+    /// Whether that night kept it.
     kept: bool,
     first_seen: i32,
     last_changed: i32,
@@ -59,12 +62,13 @@ struct NewestState {
 const NIGHTS_AT_ONCE: usize = 8;
 
 /// Runs some of the futures at the same time. Their results come in order.
-fn at_once<'a, T: 'a>(futures: Vec<BoxFuture<'a, T>>) -> impl Stream<Item = T> + use<'a, T> {
+pub(crate) fn at_once<'a, T: 'a>(futures: Vec<BoxFuture<'a, T>>) -> impl Stream<Item = T> + use<'a, T> {
     stream::iter(futures).buffered(NIGHTS_AT_ONCE)
 }
 
 impl Store {
-    /// Opens a file of a night's run: `fingerprints`, `short`, `empty`, `ids` or `shadows`.
+    /// Opens a file of a night's run: `fingerprints`, `short`, `empty`, `ids`, `shadows`, and if the run has them `dependents`
+    /// and `redecided`.
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file is missing, or has another size than the
@@ -88,6 +92,20 @@ impl Store {
         JoinedNights { store: self, nights: self.before(dt), origin: Origin::OWN }
     }
 
+    /// Returns the nights that the commit of a night of date `dt` makes the store forget, if it keeps `keep_nights` nights.
+    /// `is_future` says whether the night is one of the [future](Night::future).
+    #[must_use]
+    pub fn leaving(&self, dt: &str, is_future: bool, keep_nights: Option<NonZeroU32>) -> Vec<&Night> {
+        let Some(n) = keep_nights.filter(|_| !is_future) else {
+            return Vec::new();
+        };
+        let others = self.nights().iter().filter(|night| !night.future && night.dt != dt);
+        let mut counting: Vec<&str> = others.map(|night| night.dt.as_str()).chain([dt]).collect();
+        counting.sort_unstable();
+        let oldest = counting.len().checked_sub(in_memory(u64::from(n.get()))).and_then(|at| counting.get(at));
+        oldest.map_or_else(Vec::new, |oldest| self.before(oldest))
+    }
+
     /// Returns all nights, as those with which documents of elsewhere are joined.
     pub fn all_nights(&self, origin: Origin) -> JoinedNights<'_> {
         JoinedNights { store: self, nights: self.nights().iter().collect(), origin }
@@ -100,12 +118,18 @@ impl Store {
     pub async fn all_existing(&self) -> Result<Existing> {
         let nights = self.all_nights(Origin::OWN);
         let shadowed = nights.shadowed(&Recrawls::default()).await?;
-        nights.existing(shadowed).await
+        nights.existing(shadowed, &nights.redecided().await?).await
     }
 
     /// Returns the files of segments, and those of runs that no segment covers. Each fingerprint is in exactly one of
     /// them.
-    async fn files(&self, nights: &[&Night], origin: Origin, mut shadowed: Shadowed) -> Result<Existing> {
+    async fn files(
+        &self,
+        nights: &[&Night],
+        origin: Origin,
+        mut shadowed: Shadowed,
+        redecided: &Redecided,
+    ) -> Result<Existing> {
         let with_some: Vec<&Night> = nights.iter().copied().filter(|n| n.run.n_fingerprints > 0).collect();
         let opened: Vec<ParquetFile> =
             at_once(with_some.iter().map(|night| self.open_file(night, "fingerprints").boxed()).collect())
@@ -115,16 +139,17 @@ impl Store {
         for (night, parquet) in with_some.into_iter().zip(opened) {
             // Of most runs, no row is shadowed.
             let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
-            runs.insert(&night.run.digest, RunFile { parquet, shadowed });
+            let restored = redecided.restored(&night.run.digest);
+            runs.insert(&night.run.digest, RunFile { parquet, shadowed, restored });
         }
         let n_live_rows = runs.values().map(RunFile::n_live_rows).sum();
         let mut files = Vec::new();
         for segment in self.segments() {
             files.extend(self.segment_files(segment, origin, &mut runs).await?);
         }
-        let own = |RunFile { parquet, shadowed }| ExistingFile {
+        let own = |RunFile { parquet, shadowed, restored }| ExistingFile {
             parquet,
-            documents: ExistingDocuments::Here { shadowed },
+            documents: ExistingDocuments::Here { shadowed, restored },
             origin,
             numbered_from: None,
         };
@@ -215,6 +240,50 @@ impl Store {
         Ok(found)
     }
 
+    /// Returns what a night's run says about rows that were decided again.
+    pub(crate) async fn redecisions(&self, night: &Night) -> Result<Vec<Redecision>> {
+        if !night.run.redecides() {
+            return Ok(Vec::new());
+        }
+        let (mut found, mut names) = (Vec::new(), Names::default());
+        let parquet = self.open_file(night, "redecided").await?;
+        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, CANONICAL_HASH]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (run, by, row) =
+                (columns.strings("run")?, columns.strings("by")?, columns.primitive::<UInt32Type>("row")?);
+            let (ids, hashes) = (columns.strings(CANONICAL_ID)?, columns.primitive::<UInt32Type>(CANONICAL_HASH)?);
+            found.extend((0..batch.num_rows()).map(|i| Redecision {
+                run: names.of(run.value(i)),
+                by: names.of(by.value(i)),
+                row: row.value(i),
+                canonical:
+                    ids.is_valid(i).then(|| NewCanonical { id: ids.value(i).into(), is_own: hashes.is_valid(i) }),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Returns what some nights decided again about each other's rows, with the names of both runs.
+    pub(crate) async fn redecisions_of(&self, nights: &[&Night]) -> Result<Vec<Redecision>> {
+        let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
+        let of_night = |&night: &&Night| {
+            let night: Night = night.clone();
+            async move { Ok::<_, Fault>((self.redecisions(&night).await?, night)) }
+        };
+        let mut all = Vec::new();
+        let redeciding = nights.iter().filter(|night| night.run.redecides());
+        let mut of_nights = at_once(redeciding.map(|night| of_night(night).boxed()).collect());
+        while let Some((found, night)) = of_nights.try_next().await? {
+            let own: Arc<str> = night.run.digest.as_str().into();
+            let named = |run: Arc<str>| if run.is_empty() { Arc::clone(&own) } else { run };
+            let found = found.into_iter();
+            let found = found.map(|r| Redecision { run: named(r.run), by: named(r.by), ..r });
+            all.extend(found.filter(|r| known.contains(&*r.run) && known.contains(&*r.by)));
+        }
+        Ok(all)
+    }
+
     /// Finds the documents of a night with date `dt` that nights of other dates have too, and which of the two versions
     /// is shadowed. Ids are compared by a sorted column of their hashes, and fetched only if hashes are equal. Of the texts,
     /// those of the newest earlier states alone are compared.
@@ -223,6 +292,7 @@ impl Store {
     /// A file of the store is damaged or cannot be read.
     pub async fn recrawls<'a>(&'a self, dt: &str, own: &'a OwnDocuments<'a>) -> Result<Recrawls> {
         let (mut shadows, mut newest) = (Vec::new(), BTreeMap::<u32, NewestState>::new());
+        let redecided = self.nights_before(dt).redecided().await?;
         let this: Arc<str> = "".into();
         let others = (0..).zip(self.nights()).filter(|(_, night)| night.dt != dt);
         let of_night = |number: u32, night: &'a Night| async move {
@@ -235,9 +305,11 @@ impl Store {
             for same in found {
                 let (this, digest) = (Arc::clone(&this), Arc::clone(&digest));
                 if of.dt.as_str() < dt {
+                    let again = redecided.of_run(&of.run.digest).and_then(|rows| rows.get(&same.run_row));
+                    let kept = again.map_or(same.kept, Option::is_none);
                     shadows.push(Shadow { run: digest, by: this, row: same.run_row });
                     let before = newest.get(&same.row).map_or(same.first_seen, |before| before.state.first_seen);
-                    let state = SameId { first_seen: before.min(same.first_seen), ..same };
+                    let state = SameId { kept, first_seen: before.min(same.first_seen), ..same };
                     newest.insert(state.row, NewestState { night, state });
                 } else {
                     shadows.push(Shadow { run: this, by: digest, row: same.own_run_row });
@@ -305,6 +377,11 @@ impl Store {
             }
         }
         Ok(same)
+    }
+
+    /// Returns the rows of the query batch that `own` names and a night has, one for each row of the night.
+    pub(crate) async fn rows_of_ids(&self, night: &Night, own: &OwnDocuments<'_>) -> Result<Vec<u32>> {
+        Ok(self.same_ids(night, own).await?.into_iter().map(|same| same.row).collect())
     }
 
     async fn same_ids(&self, night: &Night, own: &OwnDocuments<'_>) -> Result<Vec<SameId>> {
@@ -438,12 +515,26 @@ pub struct OwnDocuments<'a> {
 /// Nights of a store with which a night is joined. The night may be of the same store, or of another.
 #[derive(Debug)]
 pub struct JoinedNights<'a> {
-    store: &'a Store,
-    nights: Vec<&'a Night>,
+    pub(crate) store: &'a Store,
+    pub(crate) nights: Vec<&'a Night>,
     origin: Origin,
 }
 
 impl JoinedNights<'_> {
+    /// Leaves some of the nights alone.
+    #[must_use]
+    pub fn only(mut self, these: &[&Night]) -> Self {
+        self.nights.retain(|night| these.iter().any(|this| this.dt == night.dt));
+        self
+    }
+
+    /// Leaves out some of the nights.
+    #[must_use]
+    pub fn without(mut self, others: &[&Night]) -> Self {
+        self.nights.retain(|night| !others.iter().any(|other| other.dt == night.dt));
+        self
+    }
+
     /// Returns the number of fingerprints of each night that has some, by date. Replaced versions of documents count too.
     #[must_use]
     pub fn n_fingerprints(&self) -> Vec<u64> {
@@ -472,25 +563,46 @@ impl JoinedNights<'_> {
         self.store.shadowed(&self.nights, replaced).await
     }
 
+    /// Returns what these nights decided again about each other's rows. Of each row, the latest night counts.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn redecided(&self) -> Result<Redecided> {
+        let dates: HashMap<&str, &str> = self.nights.iter().map(|n| (n.run.digest.as_str(), n.dt.as_str())).collect();
+        let mut all = self.store.redecisions_of(&self.nights).await?;
+        all.sort_by_key(|redecision| dates.get(&*redecision.by));
+        let mut redecided = Redecided::default();
+        for Redecision { run, row, canonical, .. } in all {
+            redecided.insert(&run, row, canonical);
+        }
+        Ok(redecided)
+    }
+
     /// Returns the existing fingerprints of the join, without the shadowed ones.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn existing(&self, shadowed: Shadowed) -> Result<Existing> {
-        self.store.files(&self.nights, self.origin, shadowed).await
+    pub async fn existing(&self, shadowed: Shadowed, redecided: &Redecided) -> Result<Existing> {
+        self.store.files(&self.nights, self.origin, shadowed, redecided).await
     }
 
     /// Returns the documents with short texts that are kept and not shadowed, and have one of the `wanted` text hashes.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn existing_short(&self, wanted: &HashSet<[u8; 16]>, shadowed: &Shadowed) -> Result<ExistingShort> {
+    pub async fn existing_short(
+        &self,
+        wanted: &HashSet<[u8; 16]>,
+        shadowed: &Shadowed,
+        redecided: &Redecided,
+    ) -> Result<ExistingShort> {
         let mut found = ExistingShort::default();
         if wanted.is_empty() {
             return Ok(found);
         }
         let nights = self.nights.iter().filter(|night| night.run.n_short > 0);
-        let mut of_nights = at_once(nights.map(|night| self.short_of(night, wanted, shadowed).boxed()).collect());
+        let mut of_nights =
+            at_once(nights.map(|night| self.short_of(night, wanted, (shadowed, redecided)).boxed()).collect());
         while let Some(of_night) = of_nights.try_next().await? {
             found.append(of_night);
         }
@@ -498,19 +610,25 @@ impl JoinedNights<'_> {
     }
 
     /// Works like [`existing_short`](Self::existing_short) for one night.
-    async fn short_of(&self, night: &Night, wanted: &HashSet<[u8; 16]>, shadowed: &Shadowed) -> Result<ExistingShort> {
+    async fn short_of(
+        &self,
+        night: &Night,
+        wanted: &HashSet<[u8; 16]>,
+        (shadowed, redecided): (&Shadowed, &Redecided),
+    ) -> Result<ExistingShort> {
         let mut found = ExistingShort::default();
         let parquet = self.store.open_file(night, "short").await?;
         let mut batches = parquet.stream(parquet.whole(&[TEXT_HASH, DOC_ID, CANONICAL_ID]))?;
         let (mut run_row, _) = self.store.first_rows(night)?;
-        let shadowed = shadowed.get(&night.run.digest);
+        let (shadowed, restored) = (shadowed.get(&night.run.digest), redecided.restored(&night.run.digest));
         while let Some(rows) = batches.try_next().await? {
             let columns = Columns { batch: &rows, file: &parquet.file.url };
             let (hashes, ids, canonical) =
                 (columns.bytes::<16>(TEXT_HASH)?, columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
             for i in 0..rows.num_rows() {
                 let hash: Option<[u8; 16]> = fixed(hashes, i);
-                let live = canonical.is_null(i) && !shadowed.is_some_and(|s| s.contains(run_row));
+                let kept = canonical.is_null(i) || restored.contains(run_row);
+                let live = kept && !shadowed.is_some_and(|s| s.contains(run_row));
                 if let Some(hash) = hash.filter(|h| live && wanted.contains(h)) {
                     found.offer(hash, ids.value(i), self.origin);
                 }

@@ -58,7 +58,7 @@ pub(crate) struct Recrawled {
     pub first_seen: i32,
     /// The date since which the newest earlier state had its text.
     pub last_changed: i32,
-    /// Whether the night of the newest earlier state kept the document.
+    /// Whether the newest earlier state is kept: its night kept it, or a later one decided so.
     pub kept: bool,
     /// Whether the newest earlier state has the same text.
     pub is_same: bool,
@@ -97,6 +97,15 @@ pub struct HistoryColumns {
     pub last_changed: Date32Array,
 }
 
+/// The state of a document in the latest earlier night that has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierState {
+    /// Whether the document is kept: its night kept it, or a later one decided so.
+    pub kept: bool,
+    /// Whether it has the same text as the document of the night, or like it none.
+    pub is_same: bool,
+}
+
 /// The shadowed rows of each run, by the run's digest.
 pub type Shadowed = HashMap<String, RowSet>;
 
@@ -130,7 +139,7 @@ impl Recrawls {
     }
 
     fn history(&self, row: u32) -> DocumentHistory {
-        match self.earlier(row) {
+        match self.earlier_of(row) {
             None => DocumentHistory { recrawl: Recrawl::New, first_seen: self.night, last_changed: self.night },
             Some(&Recrawled { first_seen, last_changed, is_same: true, .. }) => {
                 DocumentHistory { recrawl: Recrawl::Same, first_seen, last_changed }
@@ -141,7 +150,7 @@ impl Recrawls {
         }
     }
 
-    fn earlier(&self, row: u32) -> Option<&Recrawled> {
+    fn earlier_of(&self, row: u32) -> Option<&Recrawled> {
         let at = self.earlier.binary_search_by_key(&row, |earlier| earlier.row).ok()?;
         self.earlier.get(at)
     }
@@ -149,7 +158,12 @@ impl Recrawls {
     /// Returns whether the latest earlier version of a row's document was kept. Such rows come first in keep order,
     /// before documents that the store has never seen, so that a document that represents others goes on doing so.
     pub fn is_incumbent(&self, row: u32) -> bool {
-        self.earlier(row).is_some_and(|earlier| earlier.kept)
+        self.earlier_of(row).is_some_and(|earlier| earlier.kept)
+    }
+
+    /// Returns the rows of the query batch whose ids nights of earlier dates have, each with the latest earlier state.
+    pub fn earlier(&self) -> impl Iterator<Item = (u32, EarlierState)> + '_ {
+        self.earlier.iter().map(|earlier| (earlier.row, EarlierState { kept: earlier.kept, is_same: earlier.is_same }))
     }
 
     /// Returns the approximate number of bytes that are held.

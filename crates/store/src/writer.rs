@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::SchemaRef;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CONFIG_DIGEST, EMPTY, IDS, SHADOWS, SHORT};
+use nearprint_parquet::schema::{CONFIG_DIGEST, DEPENDENTS, EMPTY, IDS, REDECISIONS, SHADOWS, SHORT};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
 use nearprint_storage::Sha256Hex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::commit::RunRecord;
+use crate::redecided::{NewCanonical, Redecision};
 use crate::shadows::Shadow;
 
 /// A run that waits to be uploaded.
@@ -25,9 +26,42 @@ pub struct StagedRun {
     pub shadows_of_earlier: Vec<StagedFile>,
 }
 
+impl StagedRun {
+    /// Adds what the run decided again, if anything, to the run below the folder in which it was written. `redecisions`
+    /// must be sorted.
+    ///
+    /// # Errors
+    /// An error of the disk.
+    pub fn redeciding(mut self, folder: &Path, config_digest: &str, redecisions: &[Redecision]) -> Result<Self> {
+        debug_assert!(redecisions.is_sorted(), "redecisions have one order, so that equal runs have equal bytes");
+        if redecisions.is_empty() {
+            return Ok(self);
+        }
+        let metadata = [(CONFIG_DIGEST, config_digest)];
+        let writer = DatasetWriter::new(folder, "redecided", &REDECISIONS, &metadata).in_one_file();
+        self.files.extend(write_redecisions(redecisions, writer)?);
+        let record = RunRecord::of(&self.files, self.record.n_fingerprints, self.record.n_short);
+        Ok(Self { record, ..self })
+    }
+}
+
+impl RunRecord {
+    fn of(files: &[StagedFile], n_fingerprints: u64, n_short: u64) -> Self {
+        let files: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
+        Self { digest: run_digest(&files), n_fingerprints, n_short, files }
+    }
+}
+
 /// Returns the hash by which an id is found in a run: XXH3 with 64 bits.
 pub fn id_hash(id: &str) -> u64 {
     xxh3_64(id.as_bytes())
+}
+
+/// Returns the hash by which the dependents of a document are found: the upper half of the hash of its id.
+#[must_use]
+pub fn canonical_hash(id: &str) -> u32 {
+    // A shift by 32 bits leaves 32 bits.
+    (id_hash(id) >> 32) as u32
 }
 
 /// Writes the files of a run below a folder.
@@ -89,13 +123,20 @@ impl<'a> RunWriter<'a> {
         self.empty.write(rows)
     }
 
-    /// Writes the ids and shadows, and returns the run. `ids` are pairs of ([`id_hash`], row of the run), in the order
-    /// of [`IDS`]; `shadows` must be sorted. The rows of a run are numbered from 0 through its fingerprints, then its
-    /// short texts, then its documents without text.
+    /// Writes the ids, shadows and dependents, and returns the run. `ids` are pairs of ([`id_hash`], row of the run), in the
+    /// order of [`IDS`]; `shadows` must be sorted. `dependents` are the rows that are dropped for documents of the own store,
+    /// as pairs of ([`canonical_hash`] of that document's id, row of the run), sorted; `None` means that nobody knows
+    /// them, as in runs of release 0.2.0. The rows of a run are numbered from 0 through its fingerprints, then its short
+    /// texts, then its documents without text.
     ///
     /// # Errors
     /// An error of the disk.
-    pub fn finish(self, ids: impl Iterator<Item = (u64, u32)>, shadows: &[Shadow]) -> Result<StagedRun> {
+    pub fn finish(
+        self,
+        ids: impl Iterator<Item = (u64, u32)>,
+        shadows: &[Shadow],
+        dependents: Option<&[(u32, u32)]>,
+    ) -> Result<StagedRun> {
         let Self { folder, metadata, fingerprints, short, empty, n_fingerprints, n_short } = self;
         debug_assert!(shadows.is_sorted(), "shadows have one order, so that equal runs have equal bytes");
         let writer = |folder, name, schema| DatasetWriter::new(folder, name, schema, &metadata).in_one_file();
@@ -104,14 +145,17 @@ impl<'a> RunWriter<'a> {
         files.extend(empty.finish()?);
         files.extend(write_ids(ids, writer(folder, "ids", &IDS))?);
         files.extend(write_shadows(shadows.iter(), writer(folder, "shadows", &SHADOWS))?);
+        if let Some(dependents) = dependents {
+            debug_assert!(dependents.is_sorted(), "dependents have one order, so that equal runs have equal bytes");
+            files.extend(write_dependents(dependents, writer(folder, "dependents", &DEPENDENTS))?);
+        }
         let mut shadows_of_earlier = Vec::new();
         if shadows.iter().any(|shadow| !shadow.by.is_empty()) {
             let (folder, of_earlier) = (folder.join("of-earlier"), shadows.iter().filter(|s| s.by.is_empty()));
             create_folder(&folder)?;
             shadows_of_earlier = write_shadows(of_earlier, writer(&folder, "shadows", &SHADOWS))?;
         }
-        let records: Vec<FileRecord> = files.iter().map(|f| f.record.clone()).collect();
-        let record = RunRecord { digest: run_digest(&records), n_fingerprints, n_short, files: records };
+        let record = RunRecord::of(&files, n_fingerprints, n_short);
         Ok(StagedRun { record, files, shadows_of_earlier })
     }
 }
@@ -147,6 +191,35 @@ fn write_shadows<'a>(shadows: impl Iterator<Item = &'a Shadow>, mut writer: Data
             Arc::new(UInt32Array::from_iter_values(rows.iter().map(|s| s.row))),
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&SHADOWS), arrays).map_err(internal)?)?;
+    }
+    writer.finish()
+}
+
+fn write_dependents(dependents: &[(u32, u32)], mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    for rows in dependents.chunks(BATCH_ROWS) {
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.0))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.1))),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&DEPENDENTS), arrays).map_err(internal)?)?;
+    }
+    writer.finish()
+}
+
+fn write_redecisions(redecisions: &[Redecision], mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
+    for rows in redecisions.chunks(BATCH_ROWS) {
+        let canonical = || rows.iter().map(|r| r.canonical.as_ref());
+        let hash = |canonical: Option<&NewCanonical>| {
+            canonical.filter(|canonical| canonical.is_own).map(|canonical| canonical_hash(&canonical.id))
+        };
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.run))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.by))),
+            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.row))),
+            Arc::new(canonical().map(|canonical| canonical.map(|canonical| &*canonical.id)).collect::<StringArray>()),
+            Arc::new(canonical().map(hash).collect::<UInt32Array>()),
+        ];
+        writer.write(RecordBatch::try_new(Arc::clone(&REDECISIONS), arrays).map_err(internal)?)?;
     }
     writer.finish()
 }

@@ -23,7 +23,9 @@ mod messages;
 mod query_slices;
 mod stream;
 
-pub use batch::{CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, dataset};
+pub use batch::{
+    CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, batch_of_stored, dataset,
+};
 pub use engine::{Engine, Weighed, Workers};
 pub use file_reading::FileReading;
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};

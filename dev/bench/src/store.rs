@@ -70,6 +70,7 @@ impl Args {
                 gen_digest: format!("generated-{dt}"),
                 manifest_sha256: String::new(),
                 future: false,
+                redecides: false,
                 dt,
             };
             if !store.commit(&night, None, &made_by).await? {
@@ -105,6 +106,6 @@ impl Args {
             }
         }
         ids.sort_unstable();
-        Ok(writer.finish(ids.into_iter(), &[])?)
+        Ok(writer.finish(ids.into_iter(), &[], Some(&[]))?)
     }
 }

@@ -25,6 +25,14 @@ pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
     some(documents.n_ignored_files, &|| {
         format!("{} of other kinds among the documents, not read", counted(documents.n_ignored_files, "file"))
     });
+    let counts = &summary.counts;
+    some(counts.n_orphaned, &|| {
+        let orphaned = match counts.n_orphaned {
+            1 => "1 earlier document, whose representative is gone, was decided again".to_owned(),
+            n => format!("{} earlier documents, whose representatives are gone, were decided again", grouped(n)),
+        };
+        format!("{orphaned}: {} restored, see the dataset redecided", grouped(counts.n_restored))
+    });
     some(summary.stale.len() as u64, &|| {
         let nights = counted(summary.stale.len() as u64, "later night");
         format!("{nights} made without this one, stale now: {}", summary.stale.join(", "))

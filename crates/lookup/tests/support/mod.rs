@@ -78,7 +78,7 @@ pub async fn write(
             let arrays = SHORT.fields().iter().map(|field| of(field.name())).collect();
             writer.short(RecordBatch::try_new(Arc::clone(&SHORT), arrays).unwrap()).unwrap();
         }
-        let run = writer.finish(hashes.into_iter(), &[]).unwrap();
+        let run = writer.finish(hashes.into_iter(), &[], Some(&[])).unwrap();
         let store = Store::open(folder).await.unwrap();
         upload(&store.run_folder(&run.record.digest), &run.files, "publish", &Progress::default()).await.unwrap();
         let night = Night {
@@ -90,6 +90,7 @@ pub async fn write(
             gen_digest: dt.clone(),
             manifest_sha256: String::new(),
             future: false,
+            redecides: false,
             dt,
         };
         assert!(store.commit(&night, None, &made_by).await.unwrap());

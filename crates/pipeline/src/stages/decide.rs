@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
@@ -14,9 +14,9 @@ use nearprint_join::{
     Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, n_kept_in_vain, star,
     star_bound,
 };
-use nearprint_parquet::schema::{DECISIONS, SUPERSEDED};
+use nearprint_parquet::schema::{DECISIONS, REDECIDED, SUPERSEDED};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
-use nearprint_store::{ExistingShort, HistoryColumns, Recrawls};
+use nearprint_store::{ExistingShort, HistoryColumns, NewCanonical, Recrawls};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,16 @@ pub struct Decisions {
     superseded: Vec<(Superseding, u32)>,
     /// The bound, and the component rule's drops; without the documents that no rule of near-duplicates decides about.
     star: Option<StarQuality>,
+}
+
+/// What is known of a document of an earlier night that is decided again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DecidedAgain<'a> {
+    /// The night of the state that is decided again, in days since 1970-01-01.
+    pub(crate) day: i32,
+    pub(crate) former_canonical_id: &'a str,
+    /// What became of that document.
+    pub(crate) cause: &'static str,
 }
 
 /// The rows that the star rule kept, beside those that could have been kept.
@@ -242,6 +252,14 @@ impl Decisions {
         existing.map(|(id, _)| Some(Cow::Borrowed(id))).ok_or_else(unknown)
     }
 
+    /// Returns the id of a dropped document's canonical one, and whether it is a document of the night's own store. `None`
+    /// means that the document is not dropped.
+    pub(crate) fn canonical(&self, batch: &QueryBatch, row: u32) -> Result<Option<NewCanonical>> {
+        let is_own = self.existing_canonical(batch, row).is_none_or(|(_, origin)| origin == Origin::OWN);
+        let id = self.canonical_id(batch, row)?;
+        Ok(id.map(|id| NewCanonical { id: id.as_ref().into(), is_own }))
+    }
+
     /// Returns the id and the store of a dropped document's canonical one, if that is an existing document.
     fn existing_canonical(&self, batch: &QueryBatch, row: u32) -> Option<(&str, Origin)> {
         match self.rows[row as usize].canonical {
@@ -351,6 +369,41 @@ impl Decisions {
         let mut files = writer.finish()?;
         files.extend(self.write_superseded(batch, folder)?);
         Ok(files)
+    }
+
+    /// Writes the decisions about documents of earlier nights that were decided again below a folder. `of_rows` has what is
+    /// known of each row of the batch.
+    pub(crate) fn write_redecided(
+        &self,
+        batch: &QueryBatch,
+        of_rows: &[DecidedAgain<'_>],
+        folder: &Path,
+    ) -> Result<Vec<StagedFile>> {
+        debug_assert_eq!(of_rows.len(), batch.len(), "each orphan has one row of the batch");
+        let mut writer = DatasetWriter::new(folder, "redecided", &REDECIDED, &[]);
+        for (start, of_rows) in (0u32..).step_by(BATCH_ROWS).zip(of_rows.chunks(BATCH_ROWS)) {
+            let rows = || (start..).take(of_rows.len());
+            let made = || rows().map(|row| &self.rows[row as usize]);
+            let reason = |made: &RowDecision| match made.outcome.decision() {
+                "keep" => "restored",
+                _ => made.outcome.reason(),
+            };
+            let arrays: Vec<ArrayRef> = vec![
+                Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
+                Arc::new(Date32Array::from_iter_values(of_rows.iter().map(|of| of.day))),
+                Arc::new(StringArray::from_iter_values(made().map(|d| d.outcome.decision()))),
+                Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<Result<StringArray>>()?),
+                Arc::new(made().map(|d| d.distance.map(i32::from)).collect::<Int32Array>()),
+                Arc::new(StringArray::from_iter_values(made().map(reason))),
+                Arc::new(rows().map(|row| self.lost_share(batch, row)).collect::<Float64Array>()),
+                Arc::new(rows().map(|row| self.reference(batch, row)).collect::<StringArray>()),
+                Arc::new(StringArray::from_iter_values(of_rows.iter().map(|of| of.former_canonical_id))),
+                Arc::new(StringArray::from_iter_values(of_rows.iter().map(|of| of.cause))),
+            ];
+            let rows = RecordBatch::try_new(Arc::clone(&REDECIDED), arrays);
+            writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
+        }
+        writer.finish()
     }
 
     fn write_superseded(&self, batch: &QueryBatch, folder: &Path) -> Result<Vec<StagedFile>> {

@@ -42,9 +42,9 @@ pub async fn existing_of_all(
     let mut all =
         ExistingOfAll { existing: Existing::default(), short: ExistingShort::default(), n_live_rows: Vec::new() };
     for nights in stores {
-        let shadowed = nights.shadowed(recrawls).await?;
-        all.short.append(nights.existing_short(&short_texts, &shadowed).await?);
-        let of_store = nights.existing(shadowed).await?;
+        let (shadowed, redecided) = (nights.shadowed(recrawls).await?, nights.redecided().await?);
+        all.short.append(nights.existing_short(&short_texts, &shadowed, &redecided).await?);
+        let of_store = nights.existing(shadowed, &redecided).await?;
         all.n_live_rows.push(of_store.n_live_rows);
         all.existing.append(of_store);
     }

@@ -4,4 +4,5 @@ pub(crate) mod decide;
 pub(crate) mod existing;
 pub(crate) mod fingerprint;
 pub(crate) mod join;
+pub(crate) mod orphans;
 pub(crate) mod store_run;

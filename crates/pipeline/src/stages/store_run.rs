@@ -7,7 +7,9 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, id_hash};
+use nearprint_store::{
+    HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash,
+};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::stages::decide::Decisions;
@@ -93,7 +95,20 @@ pub fn write_run(
     }
     let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
     ids.sort_unstable();
-    run.finish(ids.into_iter(), &recrawls.shadows)
+    let dependents = dependents(batch, decisions, &order)?;
+    run.finish(ids.into_iter(), &recrawls.shadows, Some(&dependents))
+}
+
+/// Returns the rows of the run that are dropped for documents of the own store, by the hashes of these.
+fn dependents(batch: &QueryBatch, decisions: &Decisions, order: &RunOrder) -> Result<Vec<(u32, u32)>> {
+    let mut dependents = Vec::new();
+    for (run_row, row) in order.rows() {
+        if let Some(canonical) = decisions.canonical(batch, row)?.filter(|canonical| canonical.is_own) {
+            dependents.push((canonical_hash(&canonical.id), run_row));
+        }
+    }
+    dependents.sort_unstable();
+    Ok(dependents)
 }
 
 /// Adds the dates of documents to their other columns.

@@ -95,6 +95,12 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
     let n = documents.n_bad_rows;
     let reasons = reasons.collect::<Vec<_>>().join(", ");
     say(n, format!("{} no document and in quarantine: {reasons}.", are(n, "row")));
+    let (n, n_restored) = (counts.n_orphaned, grouped(counts.n_restored));
+    let orphaned = match n {
+        1 => "1 document of an earlier night, whose representative is gone, was decided again".to_owned(),
+        n => format!("{} documents of earlier nights, whose representatives are gone, were decided again", grouped(n)),
+    };
+    say(n, format!("{orphaned}: {n_restored} restored."));
     let n = documents.n_ignored_files;
     say(n, format!("{} of other kinds: they were passed over.", counted(n, "file")));
     let n = documents.n_files_without_checksums;

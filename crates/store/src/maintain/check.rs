@@ -1,13 +1,13 @@
 //! `store check`: comparing every file of every night with what the newest commit says about it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_join::{LookupPlan, Permutation};
-use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
+use nearprint_parquet::schema::{CANONICAL_HASH, CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, fixed};
 use nearprint_storage::{Folder, InputFile, Progress};
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ use crate::identity::{IDENTITY, identity_in};
 use crate::index::OpenIndex;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::store::Store;
-use crate::writer::run_digest;
+use crate::writer::{canonical_hash, run_digest};
 
 /// The findings of `store check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -119,7 +119,10 @@ pub async fn check_nights<'a>(
     for night in nights {
         let (folder, of) = (store.run_folder(&night.run.digest), Damaged::RunFiles { dt: night.dt.clone() });
         report.note(&Damaged::Commit, folder.url(), check_record(&folder, &night.run))?;
-        if !check_files(store, &of, &folder, &night.run.files, &mut report, progress).await? {
+        if check_files(store, &of, &folder, &night.run.files, &mut report, progress).await? {
+            report.note(&of, folder.url(), check_dependents(store, night).await)?;
+            report.note(&of, folder.url(), check_redecisions(store, night).await)?;
+        } else {
             damaged_runs.insert(night.run.digest.as_str());
         }
     }
@@ -157,6 +160,60 @@ async fn check_files(
         progress.advance(1);
     }
     Ok(sound)
+}
+
+/// Checks that the dependents of a run are rows that are dropped for documents whose ids have their hashes, in order.
+async fn check_dependents(store: &Store, night: &Night) -> Result<()> {
+    if !night.run.has_file("dependents") {
+        return Ok(());
+    }
+    let parquet = store.open_file(night, "dependents").await?;
+    let mut dependents: Vec<(u32, u32)> = Vec::new();
+    let mut batches = parquet.stream(parquet.whole(&[CANONICAL_HASH, "row"]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let hashes = columns.primitive::<UInt32Type>(CANONICAL_HASH)?.values();
+        dependents.extend(hashes.iter().copied().zip(columns.primitive::<UInt32Type>("row")?.values().iter().copied()));
+    }
+    if !dependents.is_sorted_by(|a, b| a < b) {
+        return Err(damaged(&parquet.file.url, "its rows are out of order"));
+    }
+    let mut by_row: Vec<(u32, u32)> = dependents.into_iter().map(|(hash, row)| (row, hash)).collect();
+    by_row.sort_unstable();
+    let mut left = by_row.into_iter().peekable();
+    store
+        .all_canonical_ids(night, |row, id| {
+            left.next_if_eq(&(row, canonical_hash(id)));
+        })
+        .await?;
+    match left.next() {
+        None => Ok(()),
+        Some((row, _)) => Err(damaged(&parquet.file.url, format!("row {row} is not dropped for what it says"))),
+    }
+}
+
+/// Checks that a run decided again in order, and only rows that runs of other nights dropped. Runs that are not there any
+/// more are left out.
+async fn check_redecisions(store: &Store, night: &Night) -> Result<()> {
+    let redecisions = store.redecisions(night).await?;
+    let wrong = |reason: String| Err(damaged(store.run_folder(&night.run.digest).url(), reason));
+    if !redecisions.is_sorted_by(|a, b| a < b) {
+        return wrong("what it decided again is out of order".to_owned());
+    }
+    for of_run in redecisions.chunk_by(|a, b| a.run == b.run) {
+        let digest = if of_run[0].run.is_empty() { night.run.digest.as_str() } else { &of_run[0].run };
+        let Some(other) = store.nights().iter().find(|other| other.run.digest == digest) else { continue };
+        let mut rows: BTreeSet<u32> = of_run.iter().map(|redecision| redecision.row).collect();
+        store
+            .all_canonical_ids(other, |row, _| {
+                rows.remove(&row);
+            })
+            .await?;
+        if let Some(row) = rows.first() {
+            return wrong(format!("it decided row {row} of run {digest} again, which is not dropped"));
+        }
+    }
+    Ok(())
 }
 
 /// Compares a segment, row by row, with a merge of its runs. Runs that are damaged, or that were replaced and

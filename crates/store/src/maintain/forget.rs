@@ -2,7 +2,8 @@
 //!
 //! A run is named by its content, and the shadows of other runs name it and the numbers of its rows. So a run that is
 //! written anew takes over the shadows of its own rows, wherever they are. The shadows that name the former run then count
-//! no more, because a shadow counts only if both of its runs take part, and no other run has to be written.
+//! no more, because a shadow counts only if both of its runs take part, and no other run has to be written. The same holds for
+//! what later nights decided again.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,11 +14,12 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, EMPTY, RUN, SHORT};
+use nearprint_parquet::schema::{CANONICAL_HASH, CANONICAL_ID, DOC_ID, EMPTY, RUN, SHORT};
 use nearprint_parquet::{Columns, ParquetFile, Read, selection};
 use nearprint_storage::{Progress, row_number};
 
 use crate::commit::Night;
+use crate::redecided::Redecision;
 use crate::shadows::Shadow;
 use crate::store::Store;
 use crate::writer::{RunWriter, StagedRun, id_hash};
@@ -106,7 +108,15 @@ struct Affected<'a> {
     night: &'a Night,
     /// The rows of forgotten documents, ascending.
     rows: Vec<u32>,
+    /// The rows of other documents that forgotten ones represented in this night, ascending.
+    represented: Vec<u32>,
     n_represented: u64,
+}
+
+/// What nights say about rows of each other, with the names of both runs.
+struct Said {
+    shadows: Vec<Shadow>,
+    redecisions: Vec<Redecision>,
 }
 
 impl Affected<'_> {
@@ -133,6 +143,42 @@ impl Affected<'_> {
         own.sort_unstable();
         own.dedup();
         own
+    }
+
+    /// Returns what was decided again of the rows of the run without the forgotten ones, and what it decided again of runs
+    /// that stay as they are, like [`shadows`](Self::shadows). A row whose canonical document is forgotten is kept by its
+    /// own run from now on, whatever later nights said.
+    fn redecisions(
+        &self,
+        all: &[Redecision],
+        replaced: &HashSet<&str>,
+        renamed: &HashMap<&str, Arc<str>>,
+        ids: &ForgottenIds,
+    ) -> Vec<Redecision> {
+        let this: Arc<str> = "".into();
+        let mut own: Vec<Redecision> = Vec::new();
+        for said in all {
+            let canonical = said.canonical.clone().filter(|canonical| !ids.has(&canonical.id));
+            if *said.run == *self.digest() {
+                let by = renamed.get(&*said.by).unwrap_or(&said.by);
+                if let Some(row) = self.row_without(said.row)
+                    && self.represented.binary_search(&said.row).is_err()
+                {
+                    own.push(Redecision { run: Arc::clone(&this), by: Arc::clone(by), row, canonical });
+                }
+            } else if *said.by == *self.digest() && !replaced.contains(&*said.run) {
+                own.push(Redecision { by: Arc::clone(&this), canonical, ..said.clone() });
+            }
+        }
+        own.sort_unstable();
+        own.dedup();
+        own
+    }
+
+    /// Returns whether a row of the run names a document of the own store that is not forgotten, if one of its dependents
+    /// says so.
+    fn stays_dependent(&self, row: u32) -> bool {
+        self.represented.binary_search(&row).is_err()
     }
 
     /// Returns the number that a row of the run has without the forgotten ones, or `None` if it is one of them.
@@ -167,21 +213,28 @@ pub async fn runs_without(
     progress.start("forget", "nights", store.nights().len() as u64);
     for night in store.nights() {
         refuse_ambiguous(store, night, ids).await?;
-        let (rows, n_represented) = rows_of(store, night, ids, &mut found.ids).await?;
+        let (rows, represented) = rows_of(store, night, ids, &mut found.ids).await?;
+        let again = store.redecisions(night).await?;
+        let named = again.iter().filter(|said| said.canonical.as_ref().is_some_and(|canonical| ids.has(&canonical.id)));
+        let n_represented = (represented.len() + named.count()) as u64;
         if !rows.is_empty() || n_represented > 0 {
-            affected.push(Affected { night, rows, n_represented });
+            affected.push(Affected { night, rows, represented, n_represented });
         }
         progress.advance(1);
     }
     if affected.is_empty() {
         return Ok(found);
     }
-    let shadows = all_shadows(store).await?;
+    let all: Vec<&Night> = store.nights().iter().collect();
+    let said = Said { shadows: all_shadows(store).await?, redecisions: store.redecisions_of(&all).await? };
     let replaced: HashSet<&str> = affected.iter().map(Affected::digest).collect();
     let mut renamed: HashMap<&str, Arc<str>> = HashMap::new();
     // The later of two runs shadows the earlier one, which therefore finds its new name.
     for affected in affected.iter().rev() {
-        let own = affected.shadows(&shadows, &replaced, &renamed);
+        let own = Said {
+            shadows: affected.shadows(&said.shadows, &replaced, &renamed),
+            redecisions: affected.redecisions(&said.redecisions, &replaced, &renamed, ids),
+        };
         let run = rewritten(store, affected, ids, &own, &folder.join(&affected.night.dt)).await?;
         renamed.insert(affected.digest(), run.record.digest.as_str().into());
         found.runs.push(RunWithout {
@@ -252,16 +305,16 @@ fn ambiguous(store: &Store, dt: &str, id: &str) -> Fault {
     Fault::usage(reason).at(store.folder.url())
 }
 
-/// Returns the rows of a night's forgotten documents, ascending, and the number of its other documents that these, or
-/// forgotten documents of other nights, represent. The ids of the documents are added to `found`.
+/// Returns the rows of a night's forgotten documents, and those of its other documents that these, or forgotten documents of
+/// other nights, represent in it; both ascend. The ids of the documents are added to `found`.
 async fn rows_of(
     store: &Store,
     night: &Night,
     ids: &ForgottenIds,
     found: &mut HashSet<String>,
-) -> Result<(Vec<u32>, u64)> {
+) -> Result<(Vec<u32>, Vec<u32>)> {
     let candidates = candidates(store, night, ids).await?;
-    let (mut rows, mut n_represented) = (Vec::new(), 0);
+    let (mut rows, mut of_forgotten) = (Vec::new(), Vec::new());
     for (name, of_file) in store.datasets(night)? {
         let parquet = store.open_file(night, name).await?;
         let from = candidates.partition_point(|&row| row < of_file.start);
@@ -280,11 +333,11 @@ async fn rows_of(
             }
         }
         if parquet.has_column(CANONICAL_ID) {
-            n_represented += represented(&parquet, of_file.start, &rows, ids).await?;
+            of_forgotten.extend(represented(&parquet, of_file.start, &rows, ids).await?);
         }
     }
     debug_assert!(rows.is_sorted(), "rows that go are found by bisection");
-    Ok((rows, n_represented))
+    Ok((rows, of_forgotten))
 }
 
 /// Returns the rows of a night whose ids have the hash of a forgotten one, ascending.
@@ -321,7 +374,7 @@ async fn rewritten(
     store: &Store,
     affected: &Affected<'_>,
     ids: &ForgottenIds,
-    shadows: &[Shadow],
+    said: &Said,
     folder: &Path,
 ) -> Result<StagedRun> {
     let night = affected.night;
@@ -360,22 +413,44 @@ async fn rewritten(
         let of_batch = of_batch.zip(columns.primitive::<UInt32Type>("row")?.values());
         hashes.extend(of_batch.filter_map(|(hash, row)| Some((*hash, affected.row_without(*row)?))));
     }
-    run.finish(hashes.into_iter(), shadows)
+    let dependents = match night.run.has_file("dependents") {
+        true => Some(dependents_left(store, affected).await?),
+        false => None,
+    };
+    let run = run.finish(hashes.into_iter(), &said.shadows, dependents.as_deref())?;
+    run.redeciding(folder, config_digest, &said.redecisions)
 }
 
-/// Counts the rows whose canonical document is forgotten, besides the rows `gone` of the run, which are sorted. The file's
+/// Returns the dependents of a run without its forgotten rows, and without those that no document represents any more.
+async fn dependents_left(store: &Store, affected: &Affected<'_>) -> Result<Vec<(u32, u32)>> {
+    let mut dependents = Vec::new();
+    let parquet = store.open_file(affected.night, "dependents").await?;
+    let mut batches = parquet.stream(parquet.whole(&[CANONICAL_HASH, "row"]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let of_batch = columns.primitive::<UInt32Type>(CANONICAL_HASH)?.values().iter();
+        let of_batch = of_batch.zip(columns.primitive::<UInt32Type>("row")?.values());
+        let of_batch = of_batch.filter(|(_, row)| affected.stays_dependent(**row));
+        dependents.extend(of_batch.filter_map(|(hash, row)| Some((*hash, affected.row_without(*row)?))));
+    }
+    Ok(dependents)
+}
+
+/// Returns the rows whose canonical document is forgotten, besides the rows `gone` of the run, which are sorted. The file's
 /// first row is the row `first` of the run.
-async fn represented(parquet: &ParquetFile, first: u32, gone: &[u32], ids: &ForgottenIds) -> Result<u64> {
-    let (mut n, mut row) = (0, first);
+async fn represented(parquet: &ParquetFile, first: u32, gone: &[u32], ids: &ForgottenIds) -> Result<Vec<u32>> {
+    let (mut rows, mut row) = (Vec::new(), first);
     let mut batches = parquet.stream(parquet.whole(&[CANONICAL_ID]))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
         for canonical in columns.strings(CANONICAL_ID)? {
-            n += u64::from(canonical.is_some_and(|id| ids.has(id)) && gone.binary_search(&row).is_err());
+            if canonical.is_some_and(|id| ids.has(id)) && gone.binary_search(&row).is_err() {
+                rows.push(row);
+            }
             row += 1;
         }
     }
-    Ok(n)
+    Ok(rows)
 }
 
 /// Returns a batch of these columns in which no row has a forgotten document as its canonical one.

@@ -5,6 +5,7 @@ pub mod dataset;
 mod decimal_order;
 mod query_batch;
 mod row_columns;
+mod stored;
 
 pub(crate) use collect::BAD;
 pub use collect::{CollectPolicy, Collecting};
@@ -13,3 +14,4 @@ pub(crate) use query_batch::{FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, ROW, SKIPPE
 pub use query_batch::{QueryBatch, SkipReason, Sources};
 pub use row_columns::RowColumns;
 pub(crate) use row_columns::fixed_size_binary;
+pub use stored::batch_of_stored;

@@ -11,7 +11,7 @@ use arrow::datatypes::UInt32Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
-use nearprint_join::Origin;
+use nearprint_join::{Origin, RowSet};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_storage::bad_file;
@@ -44,6 +44,10 @@ pub(super) struct DocumentRows<'a> {
     origin: Origin,
     /// `Some` if ids are row numbers, counted on from this one.
     numbered_from: Option<u64>,
+    /// The dropped rows of the file that a later night restored.
+    restored: &'a RowSet,
+    /// The row of the file at which the row groups begin.
+    first_row: u64,
     /// The rows of the row groups, ascending, and the position of each among the wanted rows.
     rows: Vec<(u32, usize)>,
 }
@@ -55,7 +59,7 @@ pub(super) async fn places<'a>(
     rows: &[u32],
 ) -> Result<Vec<DocumentRows<'a>>> {
     let runs = match &existing.documents {
-        ExistingDocuments::Here { shadowed } => {
+        ExistingDocuments::Here { shadowed, restored } => {
             let before = existing.parquet.rows_before(row_groups.start);
             // Shadowed rows have 32-bit numbers. Datasets of others may be longer, but none of their rows is shadowed.
             let is_shadowed =
@@ -66,6 +70,8 @@ pub(super) async fn places<'a>(
                 row_groups: row_groups.clone(),
                 origin: existing.origin,
                 numbered_from: existing.numbered_from.map(|first| first + before),
+                restored,
+                first_row: before,
                 rows: live,
             }]);
         }
@@ -179,8 +185,15 @@ fn rows_of_run<'a>(
     if let Some((row, _)) = rows.last().filter(|(row, _)| u64::from(*row) >= file.parquet.n_rows()) {
         return Err(unknown(format!("row {row} of run {run}")));
     }
-    let row_groups = 0..file.parquet.n_row_groups();
-    Ok(Some(DocumentRows { parquet: &file.parquet, row_groups, origin: segment.origin, numbered_from: None, rows }))
+    Ok(Some(DocumentRows {
+        parquet: &file.parquet,
+        row_groups: 0..file.parquet.n_row_groups(),
+        origin: segment.origin,
+        numbered_from: None,
+        restored: &file.restored,
+        first_row: 0,
+        rows,
+    }))
 }
 
 /// Fetches, by page index, the ids of the rows of a file and the columns that decisions need.
@@ -189,7 +202,7 @@ async fn documents_of(
     of_file: &DocumentRows<'_>,
     fetched: &Fetched,
 ) -> Result<Vec<ExistingDocument>> {
-    let DocumentRows { parquet, row_groups, origin, numbered_from, .. } = of_file;
+    let DocumentRows { parquet, row_groups, origin, numbered_from, restored, first_row, .. } = of_file;
     let rows = of_file.wanted();
     let number = |row: u32| numbered_from.map(|first| (first + u64::from(row)).to_string());
     let mut columns = Vec::new();
@@ -241,7 +254,9 @@ async fn documents_of(
             };
             document.text_hash = fixed(text_hashes, i);
             document.n_features = n_features.filter(|n| n.is_valid(i)).map(|n| n.value(i));
-            document.kept = canonical.is_none_or(|c| c.is_null(i));
+            // Rows that were restored have 32-bit numbers, like shadowed ones.
+            let is_restored = || u32::try_from(first_row + u64::from(row)).is_ok_and(|row| restored.contains(row));
+            document.kept = canonical.is_none_or(|c| c.is_null(i)) || is_restored();
             documents.push(document);
         }
     }

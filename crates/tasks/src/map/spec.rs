@@ -3,7 +3,7 @@
 //!
 //! `spec.json` is the [`MapSpec`]. `batch/part-00000.parquet` has the query batch, with a row for each document in the
 //! order of the batch. `shadowed/part-00000.parquet` has the rows of existing files that take no part, because a later
-//! night has their documents again.
+//! night has their documents again, and `restored/part-00000.parquet` those that were dropped and are kept now.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
@@ -28,7 +28,7 @@ use crate::batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW, RowColumns}
 use crate::query_slices::QuerySlices;
 use crate::stream::TaskBatches;
 
-/// The settings that all map tasks of a join share, besides the query batch and the shadowed rows.
+/// The settings that all map tasks of a join share, besides the query batch and the rows that are shadowed or restored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MapSpec {
     bits: u32,
@@ -89,11 +89,16 @@ static BATCH: LazyLock<SchemaRef> = LazyLock::new(|| {
     ]))
 });
 
-static SHADOWED: LazyLock<SchemaRef> = LazyLock::new(|| {
+/// The columns of rows of existing files.
+static FILE_ROWS: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![Field::new(FILE, DataType::Utf8, false), Field::new(ROW, DataType::UInt32, false)]))
 });
 
 const SPEC: &str = "spec.json";
+/// The dataset of the rows that take no part.
+const SHADOWED: &str = "shadowed";
+/// The dataset of the rows that are kept although their own nights dropped them.
+const RESTORED: &str = "restored";
 
 /// The bytes of columns that wait for their task's turn in a process that runs some tasks.
 const READ_AHEAD_BYTES: usize = 64 << 20;
@@ -124,7 +129,8 @@ impl MapSpec {
         let json = serde_json::to_vec(&spec).map_err(defect)?;
         std::fs::write(folder.join(SPEC), json).map_err(Fault::io(folder.join(SPEC)))?;
         write_batch(&context.batch, folder)?;
-        write_shadowed(&files, folder)
+        write_rows(&files, folder, SHADOWED, |rows| rows.0)?;
+        write_rows(&files, folder, RESTORED, |rows| rows.1)
     }
 
     /// Loads the specification and the query batch of a join from their folder, which is not read again.
@@ -146,7 +152,8 @@ impl MapSpec {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
             queries: Arc::new(QuerySlices::try_new(values, plan, spec.n_slices, Kernel::best())?),
-            shadowed: read_shadowed(storage, folder).await?,
+            shadowed: read_rows(storage, folder, SHADOWED).await?,
+            restored: read_rows(storage, folder, RESTORED).await?,
             spec,
             storage: storage.clone(),
             room: Room::new(threads, 1, READ_AHEAD_BYTES),
@@ -162,6 +169,7 @@ pub struct LoadedJoin {
     rows: Arc<QueryRows>,
     queries: Arc<QuerySlices>,
     shadowed: HashMap<String, RowSet>,
+    restored: HashMap<String, RowSet>,
     storage: Storage,
     room: Arc<Room>,
 }
@@ -194,7 +202,10 @@ impl LoadedJoin {
         let named: BTreeSet<&str> = piece.iter().map(|of| of.file.as_str()).collect();
         let mut files = HashMap::new();
         for existing in self.spec.existing.iter().filter(|existing| named.contains(existing.file.url.as_str())) {
-            files.insert(existing.file.url.clone(), existing.open(&self.storage, &self.shadowed).await?);
+            files.insert(
+                existing.file.url.clone(),
+                existing.open(&self.storage, (&self.shadowed, &self.restored)).await?,
+            );
         }
         let spec = &self.spec;
         Ok(Arc::new(MapContext {
@@ -226,18 +237,26 @@ impl ExistingSpec {
         Self { file, origin: existing.origin.into(), numbered_from, runs }
     }
 
-    async fn open(&self, storage: &Storage, shadowed: &HashMap<String, RowSet>) -> Result<ExistingFile> {
-        // Of most files, no row is shadowed.
+    async fn open(
+        &self,
+        storage: &Storage,
+        (shadowed, restored): (&HashMap<String, RowSet>, &HashMap<String, RowSet>),
+    ) -> Result<ExistingFile> {
+        // Of most files, no row is shadowed, and none restored.
+        let of = |rows: &HashMap<String, RowSet>, url: &String| rows.get(url).cloned().unwrap_or_default();
         let documents = match &self.runs {
-            None => ExistingDocuments::Here { shadowed: shadowed.get(&self.file.url).cloned().unwrap_or_default() },
+            None => {
+                let url = &self.file.url;
+                ExistingDocuments::Here { shadowed: of(shadowed, url), restored: of(restored, url) }
+            }
             Some(named) => {
                 let mut runs = Vec::with_capacity(named.len());
                 for run in named {
                     runs.push(match run {
                         None => None,
                         Some(file) => {
-                            let shadowed = shadowed.get(&file.url).cloned().unwrap_or_default();
-                            Some(RunFile { parquet: file.open(storage).await?, shadowed })
+                            let (shadowed, restored) = (of(shadowed, &file.url), of(restored, &file.url));
+                            Some(RunFile { parquet: file.open(storage).await?, shadowed, restored })
                         }
                     });
                 }
@@ -279,31 +298,38 @@ async fn read_batch(storage: &Storage, folder: &Path) -> Result<QueryBatch> {
     collecting.finish(&CollectPolicy::default(), |_| parquet.file.url.clone())
 }
 
-fn write_shadowed(files: &[&ExistingFile], folder: &Path) -> Result<()> {
-    let mut writer = DatasetWriter::new(folder, "shadowed", &SHADOWED, &[]).in_one_file();
+/// Writes the rows of existing files that `of` chooses among those that are shadowed and those that are restored.
+fn write_rows(
+    files: &[&ExistingFile],
+    folder: &Path,
+    name: &str,
+    of: impl for<'a> Fn((&'a RowSet, &'a RowSet)) -> &'a RowSet,
+) -> Result<()> {
+    let mut writer = DatasetWriter::new(folder, name, &FILE_ROWS, &[]).in_one_file();
     let mut seen = BTreeSet::new();
-    let mut write = |parquet: &ParquetFile, shadowed: &RowSet| -> Result<()> {
+    let mut write = |parquet: &ParquetFile, chosen: &RowSet| -> Result<()> {
         let url = &parquet.file.url;
         if !seen.insert(url.clone()) {
             return Ok(());
         }
-        // A file whose rows can be shadowed has no more rows than 32 bits can number.
+        // A file whose rows can be chosen has no more rows than 32 bits can number.
         let n_rows = row_number(in_memory(parquet.n_rows()));
-        let rows: Vec<u32> = (0..n_rows).filter(|&row| shadowed.contains(row)).collect();
+        let rows: Vec<u32> = (0..n_rows).filter(|&row| chosen.contains(row)).collect();
         for rows in rows.chunks(BATCH_ROWS) {
             let columns: Vec<ArrayRef> = vec![
                 Arc::new(StringArray::from_iter_values(std::iter::repeat_n(url, rows.len()))),
                 Arc::new(UInt32Array::from(rows.to_vec())),
             ];
-            writer.write(RecordBatch::try_new(Arc::clone(&SHADOWED), columns).map_err(defect)?)?;
+            writer.write(RecordBatch::try_new(Arc::clone(&FILE_ROWS), columns).map_err(defect)?)?;
         }
         Ok(())
     };
     for existing in files {
         match &existing.documents {
-            ExistingDocuments::Here { shadowed } => write(&existing.parquet, shadowed)?,
+            ExistingDocuments::Here { shadowed, restored } => write(&existing.parquet, of((shadowed, restored)))?,
             ExistingDocuments::InRuns { runs } => {
-                runs.iter().flatten().try_for_each(|run| write(&run.parquet, &run.shadowed))?;
+                let mut write = |run: &RunFile| write(&run.parquet, of((&run.shadowed, &run.restored)));
+                runs.iter().flatten().try_for_each(&mut write)?;
             }
         }
     }
@@ -311,23 +337,23 @@ fn write_shadowed(files: &[&ExistingFile], folder: &Path) -> Result<()> {
     Ok(())
 }
 
-async fn read_shadowed(storage: &Storage, folder: &Path) -> Result<HashMap<String, RowSet>> {
-    let parquet = ParquetFile::open(part(storage, folder, "shadowed").await?).await?;
+async fn read_rows(storage: &Storage, folder: &Path, name: &str) -> Result<HashMap<String, RowSet>> {
+    let parquet = ParquetFile::open(part(storage, folder, name).await?).await?;
     let mut batches = parquet.stream(parquet.whole(&[FILE, ROW]))?;
-    let mut shadowed: HashMap<String, RowSet> = HashMap::new();
+    let mut read: HashMap<String, RowSet> = HashMap::new();
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
         let (files, rows) = (columns.strings(FILE)?, columns.primitive::<UInt32Type>(ROW)?);
         for (i, &row) in rows.values().iter().enumerate() {
-            if !shadowed.contains_key(files.value(i)) {
-                shadowed.insert(files.value(i).to_owned(), RowSet::default());
+            if !read.contains_key(files.value(i)) {
+                read.insert(files.value(i).to_owned(), RowSet::default());
             }
-            if let Some(set) = shadowed.get_mut(files.value(i)) {
+            if let Some(set) = read.get_mut(files.value(i)) {
                 set.insert(row);
             }
         }
     }
-    Ok(shadowed)
+    Ok(read)
 }
 
 async fn part(storage: &Storage, folder: &Path, name: &str) -> Result<InputFile> {

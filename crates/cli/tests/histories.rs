@@ -1,0 +1,218 @@
+//! Random histories of a corpus against its definition: recrawls, late, replaced, dropped and forgotten nights, compaction. After
+//! each of them every dropped document has a representative that is kept, with the text for which it was dropped.
+//!
+//! `NEARPRINT_HISTORIES` is their number, and `NEARPRINT_FIRST_HISTORY` the seed of the first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nearprint_harness::random::Random;
+use nearprint_profile as profile;
+use nearprint_profile::{Outcome, TextFingerprinter};
+
+use crate::oracle::{Decided, Known, MAX_LOST_SHARE, all_pairs, assert_redecided, decide, known, redecide, text_hash};
+use crate::support::{Night, nearprint_in, text};
+
+/// A night as the definitions make it.
+struct Made {
+    texts: BTreeMap<String, String>,
+    documents: BTreeMap<String, Known>,
+    decided: BTreeMap<String, Decided>,
+    /// The states that it decided again, by id, with the dates of their nights.
+    again: BTreeMap<String, (String, Known)>,
+    published_again: BTreeMap<String, (Decided, String, &'static str)>,
+}
+
+struct History {
+    night: Night,
+    fingerprinter: TextFingerprinter,
+    nights: BTreeMap<String, Made>,
+    keep_nights: Option<usize>,
+    n_orphaned: usize,
+    n_restored: usize,
+}
+
+fn draw(random: &mut Random) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for _ in 0..2 + random.below(8) {
+        let mut words: Vec<String> = text(random.below(3), 60).split(' ').map(str::to_owned).collect();
+        for _ in 0..random.below(2) * random.below(2) {
+            let at = usize::try_from(random.below(60)).unwrap();
+            words[at] = format!("e{}", random.below(2));
+        }
+        for _ in 0..random.below(2) * random.below(2) * random.below(8) {
+            words.push(format!("more{}", random.below(3)));
+        }
+        let made = match random.below(8) {
+            0 => format!("short {}", random.below(2)),
+            1 => " ".to_owned(),
+            _ => words.join(" "),
+        };
+        texts.insert(format!("d{}", random.below(12)), made);
+    }
+    texts
+}
+
+impl History {
+    /// The newest state of each id in the nights before a date, decided by the newest of these, with its date.
+    fn view(&self, before: &str) -> BTreeMap<String, (String, Known)> {
+        let mut view: BTreeMap<String, (String, Known)> = BTreeMap::new();
+        for (dt, made) in self.nights.range(..before.to_owned()) {
+            view.extend(made.documents.iter().map(|(id, known)| (id.clone(), (dt.clone(), known.clone()))));
+        }
+        for (_, made) in self.nights.range(..before.to_owned()) {
+            for (id, (of_dt, known)) in &made.again {
+                if let Some(state) = view.get_mut(id)
+                    && state.0 == *of_dt
+                {
+                    state.1 = known.clone();
+                }
+            }
+        }
+        view
+    }
+
+    /// Makes a night by the definitions, from the nights before it.
+    fn make(&mut self, dt: &str, texts: &BTreeMap<String, String>) {
+        let mut dates: BTreeSet<&str> = self.nights.keys().map(String::as_str).collect();
+        dates.insert(dt);
+        let leaving: BTreeSet<String> = match self.keep_nights {
+            Some(n) => dates.iter().rev().skip(n).map(|dt| (*dt).to_owned()).collect(),
+            None => BTreeSet::new(),
+        };
+        let of = |text: &String| self.fingerprinter.fingerprint(text);
+        let tonight: BTreeMap<String, Outcome> = texts.iter().map(|(id, t)| (id.clone(), of(t).outcome)).collect();
+        let lengths: BTreeMap<&String, u64> = texts.iter().map(|(id, t)| (id, of(t).length)).collect();
+        let (mut existing, mut forgotten, mut earlier) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        for (id, (of_dt, known)) in self.view(dt) {
+            let of_id = if tonight.contains_key(&id) {
+                &mut earlier
+            } else if leaving.contains(&of_dt) {
+                &mut forgotten
+            } else {
+                &mut existing
+            };
+            of_id.insert(id, known);
+        }
+        let pairs = all_pairs(&tonight, &existing);
+        let rank = |id: &String| (!earlier.get(id).is_some_and(|k: &Known| k.kept), std::cmp::Reverse(lengths[id]));
+        let decided = decide(&tonight, &existing, rank, &pairs);
+        let published_again = redecide(&tonight, &decided, &existing, &forgotten);
+        let now = |id: &str| tonight.get(id).or_else(|| existing.get(id).map(|known| &known.outcome));
+        let of_night: BTreeMap<String, String> = self.view(dt).into_iter().map(|(id, (dt, _))| (id, dt)).collect();
+        let again = published_again.iter().map(|(id, (decided, ..))| {
+            (id.clone(), (of_night[id].clone(), known(&existing[id].outcome, decided, now)))
+        });
+        let again: BTreeMap<String, (String, Known)> = again.collect();
+        let documents = tonight.iter().map(|(id, outcome)| (id.clone(), known(outcome, &decided[id], now))).collect();
+        self.n_orphaned += again.len();
+        self.n_restored += again.values().filter(|(_, known)| known.kept).count();
+        let made = Made { texts: texts.clone(), documents, decided, again, published_again };
+        self.nights.retain(|dt, _| !leaving.contains(dt));
+        self.nights.insert(dt.to_owned(), made);
+    }
+
+    /// Writes the documents of a night and runs it, in the store and by the definitions.
+    fn run(&mut self, dt: &str, texts: &BTreeMap<String, String>, more: &[&str]) {
+        let _ = std::fs::remove_dir_all(self.night.path().join(format!("documents/dt={dt}")));
+        let rows: Vec<(&str, &str)> = texts.iter().map(|(id, t)| (id.as_str(), t.as_str())).collect();
+        self.night.documents(dt, &rows);
+        let done = self.night.run(dt, &[&["--no-breakers"], more].concat()).expect_success().json();
+        self.make(dt, texts);
+        let made = &self.nights[dt].again;
+        let n_restored = made.values().filter(|(_, known)| known.kept).count() as u64;
+        let counted = |name: &str| done[name].as_u64().unwrap_or(0);
+        assert_eq!((counted("n_orphaned"), counted("n_restored")), (made.len() as u64, n_restored));
+    }
+
+    /// Makes all nights after a date anew, whose earlier nights have changed.
+    fn run_stale(&mut self, after: &str) {
+        let args = ["run", "--config", "job.toml", "--stale", "--no-breakers"];
+        nearprint_in(self.night.path(), &args).expect_success();
+        let later: Vec<String> = self.nights.keys().filter(|dt| dt.as_str() > after).cloned().collect();
+        for dt in later {
+            let texts = self.nights[&dt].texts.clone();
+            self.make(&dt, &texts);
+        }
+    }
+
+    /// Holds what is published to the definitions, and the corpus to its promise.
+    fn assert_is_as_defined(&self, context: &str) {
+        for (dt, made) in &self.nights {
+            let context = format!("{context}, {dt}");
+            for (id, got) in self.night.decisions(dt) {
+                let (decision, canonical, distance, reason) = &made.decided[&id];
+                assert_eq!(got[..4], [*decision, canonical, distance, *reason], "{context}, {id}");
+            }
+            assert_redecided(&self.night, dt, &made.published_again, &context);
+        }
+        let corpus = self.view("9999-12-31");
+        for (id, (dt, known)) in &corpus {
+            if let Some((canonical, text)) = &known.dropped_for {
+                let of = corpus.get(canonical).map(|(_, of)| (of.kept, text_hash(&of.outcome)));
+                assert_eq!(of, Some((true, *text)), "{context}: {id} of {dt} is dropped for {canonical}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_text_is_lost_in_any_history() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let first = number("NEARPRINT_FIRST_HISTORY").unwrap_or(0);
+    let (mut n_orphaned, mut n_restored, mut n_nights) = (0, 0, 0);
+    for seed in first..first + number("NEARPRINT_HISTORIES").unwrap_or(12) {
+        let mut random = Random::new(seed);
+        let keep_nights = (seed % 3 == 0).then(|| 1 + usize::try_from(random.below(3)).unwrap());
+        let keep = keep_nights.map_or(String::new(), |n| format!("keep_nights = {n}\n"));
+        let fingerprinter =
+            TextFingerprinter::try_new(profile::by_name("default").unwrap(), &Default::default()).unwrap();
+        let night = Night::new(&format!("max_lost_share = {MAX_LOST_SHARE}\n{keep}"));
+        let nights = BTreeMap::new();
+        let mut history = History { night, fingerprinter, nights, keep_nights, n_orphaned: 0, n_restored: 0 };
+        let mut left_out = None;
+        for day in 10..15 {
+            let dt = format!("2026-11-{day}");
+            let context = format!("seed {seed}, day {day}");
+            if keep_nights.is_none() && left_out.is_none() && random.below(5) == 0 {
+                left_out = Some(dt);
+                continue;
+            }
+            history.run(&dt, &draw(&mut random), &[]);
+            history.assert_is_as_defined(&context);
+            n_nights += 1;
+            match random.below(8) {
+                0 => {
+                    history.run(&dt, &draw(&mut random), &["--replace"]);
+                    history.assert_is_as_defined(&format!("{context}, replaced"));
+                }
+                1 if keep_nights.is_none() && history.nights.len() > 1 => {
+                    let dates: Vec<String> = history.nights.keys().cloned().collect();
+                    let dropped = &dates[usize::try_from(random.below(dates.len() as u64)).unwrap()];
+                    let args = ["store", "drop-night", "--config", "job.toml", "--dt", dropped];
+                    nearprint_in(history.night.path(), &args).expect_success();
+                    history.nights.remove(dropped);
+                    history.run_stale(dropped);
+                    history.assert_is_as_defined(&format!("{context}, {dropped} dropped"));
+                }
+                2 => {
+                    nearprint_in(history.night.path(), &["store", "compact", "store"]).expect_success();
+                }
+                3 => {
+                    if let Some(late) = left_out.take() {
+                        history.run(&late, &draw(&mut random), &["--late"]);
+                        history.run_stale(&late);
+                        history.assert_is_as_defined(&format!("{context}, {late} late"));
+                        left_out = Some("never".to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        let checked = nearprint_in(history.night.path(), &["check", "--config", "job.toml", "--json"]);
+        assert_eq!(checked.expect_success().json()["status"], "sound", "seed {seed}");
+        n_orphaned += history.n_orphaned;
+        n_restored += history.n_restored;
+    }
+    assert!(n_orphaned > 20 && n_restored > 5, "{n_orphaned} {n_restored}");
+    println!("{n_nights} nights, {n_orphaned} documents decided again, {n_restored} restored");
+}
