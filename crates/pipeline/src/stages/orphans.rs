@@ -143,8 +143,11 @@ impl Redeciding<'_> {
         let unknown: Vec<&str> = unknown.into_iter().filter(|id| !forgotten.contains(*id)).collect();
         let known = left.known_ids(&unknown).await?;
         forgotten.extend(unknown.into_iter().filter(|id| !known.contains(*id)).map(str::to_owned));
+        let recrawled: HashSet<u32> = tonight.recrawls.earlier().map(|(row, _)| row).collect();
+        // The state for which it was dropped went when this night was made first.
+        let is_lost = |of: &Dependent, row: u32| is_of_also(&of) && !recrawled.contains(&row);
         let cause = |of: &Dependent| match tonight.batch.row_of(&of.canonical_id) {
-            Some(row) => gone.get(&row).copied(),
+            Some(row) => gone.get(&row).copied().or_else(|| is_lost(of, row).then_some(FORGOTTEN)),
             None => forgotten.contains(&*of.canonical_id).then_some(FORGOTTEN),
         };
         Ok(dependents.into_iter().filter_map(|of| cause(&of).map(|cause| Orphan { dropped: of, cause })).collect())
