@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-KINDS=(bigrams mixed jieba words whitespace char_ngrams word_char_ngrams utf16_ngrams byte_pieces ascii_words cppjieba
+KINDS=(pairs bigrams mixed jieba words whitespace char_ngrams word_char_ngrams utf16_ngrams byte_pieces ascii_words cppjieba
     ascii_whitespace full_word_char_ngrams)
 [[ ${1:-} =~ ^[0-9]+$ ]] || { sed -n '4p' run.sh >&2; exit 64; }
 seconds=$1
