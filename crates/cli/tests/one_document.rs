@@ -79,14 +79,23 @@ fn what_becomes_of_the_document_that_stays_is_said() {
     assert_eq!(standing(&night), ("kept".to_owned(), Some(false)));
     let next = |rows: &[(&str, &str)]| {
         night.documents(DAYS[3], rows).run(DAYS[3], &["--replace", "--no-breakers"]).expect_success();
-        standing(&night)
     };
-    assert_eq!(next(&[(A, &text(7, 150))]), ("kept".to_owned(), Some(true)));
-    assert_eq!(next(&[(A, "")]), ("empty".to_owned(), Some(true)));
-    assert_eq!(next(&[(A, &text(4, 150))]), ("dropped".to_owned(), Some(true)), "c had this text before");
-    let said = explain(&night, B, &[]).expect_success().stdout;
-    let became = "https://example.org/a stands no more: 2026-11-21 dropped it for https://example.org/c";
-    assert!(said.contains(became), "{said}");
+    next(&[(A, &edited(&text(1, 150), 20))]);
+    assert_eq!(standing(&night).0, "kept", "the new text is near as well");
+    let other = text(7, 150);
+    for (of_a, cause) in [(other.as_str(), "changed"), ("", "empty"), (&text(4, 150), "dropped for c")] {
+        next(&[(A, of_a)]);
+        let json = explained(&night, B);
+        let newest = &json["nights"][0];
+        let decided = [&newest["decision"], &newest["reason"], &newest["decided_again_on"]];
+        assert_eq!(decided, ["keep", "restored", DAYS[3]], "{cause}: {newest}");
+        assert_eq!((&json["status"], &json["representative"]), (&"kept".into(), &Value::Null), "{cause}");
+        let said = explain(&night, B, &[]).expect_success().stdout;
+        assert!(said.starts_with("https://example.org/b: kept on 2026-11-21 (restored)\n"), "{said}");
+        assert!(said.contains("  2026-11-20  keep  restored   same       decided again on 2026-11-21"), "{said}");
+        let found = nearprint_in(night.path(), &["query", "--config", "job.toml", "--id", B, "--json"]);
+        assert_eq!(found.expect_success().json()["document"]["canonical_id"], Value::Null, "{cause}");
+    }
     nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", DAYS[3]]).expect_success();
     nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", DAYS[0]]).expect_success();
     assert_eq!(standing(&night), ("gone".to_owned(), None));

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::support::{Night, nearprint_in, text};
 
 /// What the corpus says about a document: its night, decision, canonical document and reason.
-type State = [String; 4];
+pub type State = [String; 4];
 
 /// The corpus by its definition: of each id the newest row of `decisions`, with the newest row of `redecided` that is about
 /// the state of that night.
-fn corpus(night: &Night, dts: &[&str]) -> BTreeMap<String, State> {
+pub fn corpus(night: &Night, dts: &[&str]) -> BTreeMap<String, State> {
     let mut corpus: BTreeMap<String, State> = BTreeMap::new();
     for dt in dts {
         for (id, row) in night.decisions(dt) {

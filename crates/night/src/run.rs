@@ -303,17 +303,8 @@ async fn stage(
     let measured = MeasuredNight::of(&batch, &decisions, &counted, &request.breakers, loss);
     let (decided, sources) = (decisions.counts(), lost_most(&counted));
     let decisions = decided;
-    let counts = RunCounts {
-        documents,
-        n_existing,
-        n_same_id,
-        by_recrawl,
-        pairs,
-        decisions,
-        n_orphaned,
-        n_restored,
-        sources,
-    };
+    let counts =
+        RunCounts { documents, n_existing, n_same_id, by_recrawl, pairs, decisions, n_orphaned, n_restored, sources };
     Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_slices, measured })
 }
 

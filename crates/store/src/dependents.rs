@@ -10,7 +10,7 @@ use futures::future::FutureExt;
 use futures::stream::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_parquet::schema::{CANONICAL_HASH, CANONICAL_ID, DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_parquet::{Columns, ParquetFile, Read, selection};
+use nearprint_parquet::{Columns, ParquetFile, Read, fixed, selection};
 
 use crate::commit::Night;
 use crate::error::damaged;
@@ -45,7 +45,8 @@ pub struct StoredRows {
 pub struct Wanted<'a> {
     /// The hashes of canonical documents, sorted.
     pub hashes: &'a [u32],
-    /// Dropped rows that are given whatever represents them, by the digests of their runs.
+    /// Rows that are given, if they are dropped, whatever document of the own store represents them: sorted, by the digests
+    /// of their runs.
     pub also: &'a HashMap<String, Vec<u32>>,
     /// The rows whose documents later nights have again.
     pub shadowed: &'a Shadowed,
@@ -90,12 +91,15 @@ impl JoinedNights<'_> {
         let redecided = wanted.redecided.of_run(digest).unwrap_or(&none);
         let is_live = |row: &u32| !wanted.shadowed.get(digest).is_some_and(|rows| rows.contains(*row));
         let also: &[u32] = wanted.also.get(digest).map_or(&[], Vec::as_slice);
+        debug_assert!(also.is_sorted(), "a row is found by bisection");
+        let is_also = |row: u32| also.binary_search(&row).is_ok();
         let dependent = |row: u32, id: &str| Dependent { night: position, row, canonical_id: id.into() };
         let mut found = Vec::new();
         for (&row, canonical) in redecided {
             if let Some(canonical) = canonical
                 && is_live(&row)
-                && (canonical.is_own && wanted.has(&canonical.id) || also.contains(&row))
+                && canonical.is_own
+                && (wanted.has(&canonical.id) || is_also(row))
             {
                 found.push(dependent(row, &canonical.id));
             }
@@ -106,13 +110,15 @@ impl JoinedNights<'_> {
                 true => Vec::new(),
                 false => store.rows_by_hash(night, wanted.hashes).await?,
             };
-            rows.extend(also);
+            if !also.is_empty() {
+                rows.extend(store.all_dependents(night).await?.into_iter().filter(|&row| is_also(row)));
+            }
             rows.retain(is_as_dropped);
             rows.sort_unstable();
             rows.dedup();
             store
                 .canonical_ids(night, &rows, |row, id| {
-                    if wanted.has(id) || also.contains(&row) {
+                    if wanted.has(id) || is_also(row) {
                         found.push(dependent(row, id));
                     }
                 })
@@ -120,7 +126,7 @@ impl JoinedNights<'_> {
         } else if !wanted.hashes.is_empty() || !also.is_empty() {
             store
                 .all_canonical_ids(night, |row, id| {
-                    if is_as_dropped(&row) && (wanted.has(id) || also.contains(&row)) {
+                    if is_as_dropped(&row) && (wanted.has(id) || is_also(row)) {
                         found.push(dependent(row, id));
                     }
                 })
@@ -130,28 +136,30 @@ impl JoinedNights<'_> {
         Ok(found)
     }
 
-    /// Calls `each` with the id of each document that these nights have and keep. Of an id, only the newest state counts.
+    /// Calls `each` with the id and the text hash of each document that these nights have and keep. Of an id, only the newest
+    /// state counts.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
     pub async fn kept_documents(
         &self,
         (shadowed, redecided): (&Shadowed, &Redecided),
-        mut each: impl FnMut(&str),
+        mut each: impl FnMut(&str, Option<[u8; 16]>),
     ) -> Result<()> {
         for night in &self.nights {
             let (shadowed, restored) = (shadowed.get(&night.run.digest), redecided.restored(&night.run.digest));
             for (name, rows) in documents_with_text(self.store, night)? {
                 let parquet = self.store.open_file(night, name).await?;
                 let mut row = rows.start;
-                let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID]))?;
+                let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID, TEXT_HASH]))?;
                 while let Some(batch) = batches.try_next().await? {
                     let columns = Columns { batch: &batch, file: &parquet.file.url };
                     let (ids, canonical) = (columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
+                    let hashes = columns.bytes::<16>(TEXT_HASH)?;
                     for i in 0..batch.num_rows() {
                         let is_kept = canonical.is_null(i) || restored.contains(row);
                         if is_kept && !shadowed.is_some_and(|rows| rows.contains(row)) {
-                            each(ids.value(i));
+                            each(ids.value(i), fixed(hashes, i));
                         }
                         row += 1;
                     }
@@ -201,6 +209,21 @@ impl JoinedNights<'_> {
         Ok(rows)
     }
 
+    /// Returns the rows of these nights whose documents a later night has again, by run.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn had_again_by(&self, night: &Night) -> Result<HashMap<String, Vec<u32>>> {
+        let known: HashSet<&str> = self.nights.iter().map(|night| night.run.digest.as_str()).collect();
+        let mut rows: HashMap<String, Vec<u32>> = HashMap::new();
+        for shadow in self.store.shadows(night).await? {
+            if shadow.by.is_empty() && known.contains(&*shadow.run) {
+                rows.entry(shadow.run.to_string()).or_default().push(shadow.row);
+            }
+        }
+        Ok(rows)
+    }
+
     /// Returns those of some ids that these nights have.
     ///
     /// # Errors
@@ -220,6 +243,18 @@ impl JoinedNights<'_> {
 }
 
 impl Store {
+    /// Returns the rows of a night's run that are dropped for documents of the own store.
+    async fn all_dependents(&self, night: &Night) -> Result<Vec<u32>> {
+        let parquet = self.open_file(night, "dependents").await?;
+        let mut batches = parquet.stream(parquet.whole(&["row"]))?;
+        let mut rows = Vec::new();
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            rows.extend_from_slice(columns.primitive::<UInt32Type>("row")?.values());
+        }
+        Ok(rows)
+    }
+
     /// Returns the rows of a night's run that are dropped for documents whose ids may have these hashes, which are sorted.
     /// The rows are read only where a hash is found.
     async fn rows_by_hash(&self, night: &Night, hashes: &[u32]) -> Result<Vec<u32>> {

@@ -6,7 +6,8 @@ use arrow::datatypes::{Date32Type, UInt32Type, UInt64Type};
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use nearprint_fault::Result;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use nearprint_join::Origin;
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, FIRST_SEEN, LAST_CHANGED, SKETCH, TEXT_HASH};
 use nearprint_parquet::sketch_column::{ReadCounts, SketchBytes, SketchPages, fetch_known};
 use nearprint_parquet::{Columns, ParquetFile, Read, Sought, fixed, selection};
 use nearprint_storage::date_of_day;
@@ -17,10 +18,6 @@ use crate::writer::id_hash;
 
 /// The number of nights whose files are read at the same time.
 const NIGHTS_AT_ONCE: usize = 8;
-
-/// The columns of run files with the dates of a document. Files of releases before them lack them.
-const FIRST_SEEN: &str = "first_seen";
-const LAST_CHANGED: &str = "last_changed";
 
 /// A state of a document: what the run files of a night have of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +30,10 @@ pub struct DocumentState {
     pub row: u32,
     /// What became of its text.
     pub content: StateContent,
-    /// The document that represents it, or `None` if it was kept.
+    /// The document that represents it, or `None` if it is kept.
     pub canonical_id: Option<String>,
+    /// A later night decided it again, so that `canonical_id` is not that of its own night.
+    pub is_decided_again: bool,
     /// The first night that had the id, if the run files say it.
     pub first_seen: Option<String>,
     /// The night in which the text came to be what it is, if the run files say it.
@@ -102,7 +101,27 @@ impl Store {
         while let Some(of_night) = of_nights.try_next().await? {
             states.extend(of_night);
         }
+        self.decide_again(&mut states).await?;
         Ok(states)
+    }
+
+    /// Brings states up to what later nights decided again about them.
+    async fn decide_again(&self, states: &mut [DocumentState]) -> Result<()> {
+        let redecided = self.all_nights(Origin::OWN).redecided().await?;
+        for state in states {
+            let Some(night) = self.night(&state.dt) else { continue };
+            let (short, _) = self.first_rows(night)?;
+            let row = match state.content {
+                StateContent::Fingerprinted { .. } => state.row,
+                StateContent::Short { .. } => short + state.row,
+                StateContent::Empty => continue,
+            };
+            if let Some(canonical) = redecided.of_run(&night.run.digest).and_then(|rows| rows.get(&row)) {
+                state.canonical_id = canonical.as_ref().map(|canonical| canonical.id.to_string());
+                state.is_decided_again = true;
+            }
+        }
+        Ok(())
     }
 
     async fn states_in(&self, night: &Night, ids: &[&str]) -> Result<Vec<DocumentState>> {
@@ -200,6 +219,7 @@ async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Resu
                 row,
                 content,
                 canonical_id: canonical.filter(|ids| ids.is_valid(i)).map(|ids| ids.value(i).to_owned()),
+                is_decided_again: false,
                 first_seen: day(first_seen),
                 last_changed: day(last_changed),
             });

@@ -60,7 +60,13 @@ fn text(found: &ExplainedDocument, newest: &DocumentNight) -> String {
     let history = &found.history;
     let mut out = String::new();
     let reason = newest.reason.as_ref().map_or(String::new(), |reason| format!(" ({})", reason.replace('_', " ")));
-    let _ = writeln!(out, "{}: {} on {}{reason}", shown_id(&history.id), became(newest), newest.dt);
+    let _ = writeln!(
+        out,
+        "{}: {} on {}{reason}",
+        shown_id(&history.id),
+        became(newest),
+        newest.decided_again_on.as_ref().unwrap_or(&newest.dt)
+    );
     let forgotten = history.forgotten_before.as_ref();
     let forgotten = forgotten.map_or(String::new(), |before| format!("; nights before {before} are forgotten"));
     let _ = writeln!(
@@ -103,7 +109,8 @@ fn line(out: &mut String, night: &DocumentNight) {
         format!("{}{store}{how}", shown_id(id))
     });
     let stale = if night.stale { "  stale" } else { "" };
-    let line = format!("  {}  {:<5} {:<10} {:<8} {by}{stale}", night.dt, night.decision, decided, night.recrawl);
+    let again = night.decided_again_on.as_ref().map_or(String::new(), |dt| format!("  decided again on {dt}"));
+    let line = format!("  {}  {:<5} {:<10} {:<8} {by}{again}{stale}", night.dt, night.decision, decided, night.recrawl);
     let _ = writeln!(out, "{}", line.trim_end());
     if let Some(reason) = &night.unread {
         let _ = writeln!(out, "              {}", legible(reason));

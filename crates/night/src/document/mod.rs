@@ -67,6 +67,10 @@ pub struct DocumentNight {
     pub recrawl: String,
     /// Nights before were added, replaced or dropped since the night was made.
     pub stale: bool,
+    /// The later night that decided the document again, because the one that represented it was gone. The decision and
+    /// what belongs to it are then those of that night.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_again_on: Option<String>,
     /// The reason why the results of the night cannot be read, if they cannot. The decision is then that of the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
@@ -211,24 +215,39 @@ async fn night(
         lost_share: None,
         recrawl: recrawl.to_owned(),
         stale: store.is_stale(night),
+        decided_again_on: None,
         unread: None,
         fingerprint: fingerprint(state),
     };
     let unread = |reason: String| Ok(DocumentNight { unread: Some(reason), ..of_store.clone() });
-    match readable(Decided::find(storage, store, night, &state.id).await)? {
-        Ok(Some(decided)) => Ok(DocumentNight {
-            decision: decided.decision,
-            reason: Some(decided.reason),
-            canonical_id: decided.canonical_id,
-            reference: decided.reference,
-            distance: decided.distance,
-            lost_share: decided.lost_share,
-            recrawl: decided.recrawl.unwrap_or_else(|| recrawl.to_owned()),
-            ..of_store
-        }),
-        Ok(None) => unread("the decisions of the night lack the document: `nearprint check` reads them all".to_owned()),
-        Err(reason) => unread(reason),
-    }
+    let own = match readable(Decided::find(storage, store, night, &state.id).await)? {
+        Ok(Some(decided)) => decided,
+        Ok(None) => {
+            return unread("the decisions of the night lack the document: `nearprint check` reads them all".to_owned());
+        }
+        Err(reason) => return unread(reason),
+    };
+    let again = match state.is_decided_again {
+        true => readable(Decided::find_again(storage, store, &state.dt, &state.id).await)?,
+        false => Ok(None),
+    };
+    let recrawl = own.recrawl.clone().unwrap_or_else(|| recrawl.to_owned());
+    let (decided_again_on, decided) = match again {
+        Ok(Some((dt, decided))) => (Some(dt), decided),
+        Ok(None) => (None, own),
+        Err(reason) => return unread(reason),
+    };
+    Ok(DocumentNight {
+        decision: decided.decision,
+        reason: Some(decided.reason),
+        canonical_id: decided.canonical_id,
+        reference: decided.reference,
+        distance: decided.distance,
+        lost_share: decided.lost_share,
+        recrawl,
+        decided_again_on,
+        ..of_store
+    })
 }
 
 fn night_of<'a>(store: &'a Store, state: &DocumentState) -> Result<&'a Night> {
@@ -271,7 +290,8 @@ async fn representative(store: &Store, dropped: &DocumentNight) -> Result<Option
         (_, None) => Standing::Kept,
         (_, Some(_)) => Standing::Dropped,
     };
-    let then = states.iter().find(|state| state.dt <= dropped.dt).map(|then| StateThen {
+    let since = dropped.decided_again_on.as_ref().unwrap_or(&dropped.dt);
+    let then = states.iter().find(|state| state.dt <= *since).map(|then| StateThen {
         dt: then.dt.clone(),
         text_changed: !has_same_text(newest, then),
         fingerprint: fingerprint(then),

@@ -63,7 +63,10 @@ pub async fn represented(
 
 /// Brings the ids that a document represents to the state after a night.
 async fn follow(storage: &Storage, store: &Store, night: &Night, id: &str, ids: &mut HashSet<String>) -> Result<()> {
-    for file in dataset_files(storage, store, night, "decisions").await? {
+    let mut files = dataset_files(storage, store, night, "decisions").await?;
+    // What the night decided again comes after what it decided about its own documents.
+    files.extend(dataset_files(storage, store, night, "redecided").await?);
+    for file in files {
         let parquet = ParquetFile::open(file).await?;
         let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID, REFERENCE]))?;
         while let Some(batch) = batches.try_next().await? {

@@ -16,8 +16,8 @@ use nearprint_parquet::schema::{DOC_ID, REDECIDED};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
 use nearprint_store::{
-    Dependent, ExistingDocuments, ExistingFile, JoinedNights, Night, Recrawls, Redecision, StagedRun, Store,
-    StoredRows, Wanted, canonical_hash,
+    Dependent, ExistingDocuments, ExistingFile, JoinedNights, Night, Recrawls, Redecided, Redecision, Shadowed,
+    StagedRun, Store, StoredRows, Wanted, canonical_hash,
 };
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
@@ -107,22 +107,47 @@ impl Redeciding<'_> {
 
     /// Returns the orphans in order of their nights and rows.
     async fn orphans(&self, tonight: Tonight<'_>) -> Result<Vec<Orphan>> {
-        let gone = gone(tonight);
+        let recrawled: HashSet<u32> = tonight.recrawls.earlier().map(|(row, _)| row).collect();
+        let (mut gone, mut vanished) = (gone(tonight), HashSet::new());
+        let remade = self.store.night(self.dt).filter(|_| self.store.forgotten().is_some());
+        if let Some(published) = remade {
+            // When this night was made first, it may have forgotten what its documents were before. What they were in it then
+            // stands in for that.
+            let were = self.store.all_nights(Origin::OWN).only(&[published]);
+            let was = |id: &str, text_hash: Option<[u8; 16]>| match tonight.batch.row_of(id) {
+                Some(row) if recrawled.contains(&row) => {}
+                Some(row) => gone.extend(became(tonight, row, text_hash).map(|cause| (row, cause))),
+                None => drop(vanished.insert(id.to_owned())),
+            };
+            were.kept_documents((&Shadowed::default(), &Redecided::default()), was).await?;
+        }
         let before = self.store.nights_before(self.dt);
         // With the nights that leave, the rows that take no part are the same, and more is known of these nights.
         let left = self.store.nights_before(self.dt).without(self.leaving);
-        let also = match self.store.night(self.dt).filter(|_| self.store.forgotten().is_some()) {
-            // A night that is made again finds those that it forgot when it was made first no more.
-            Some(published) if published.redecides => left.decided_again_by(published).await?,
-            _ => HashMap::new(),
-        };
-        if gone.is_empty() && self.leaving.is_empty() && also.is_empty() {
+        let mut also: HashMap<String, Vec<u32>> = HashMap::new();
+        if let Some(published) = remade {
+            // Neither does it find again what it decided again then, nor documents that it had then and has no more, so that
+            // their earlier states count again.
+            if published.redecides {
+                also = left.decided_again_by(published).await?;
+            }
+            for (run, rows) in left.had_again_by(published).await? {
+                also.entry(run).or_default().extend(rows);
+            }
+        }
+        if gone.is_empty() && vanished.is_empty() && self.leaving.is_empty() && also.is_empty() {
             return Ok(Vec::new());
         }
         let (shadowed, redecided) = (before.shadowed(tonight.recrawls).await?, before.redecided().await?);
+        for (run, rows) in &mut also {
+            rows.retain(|row| !shadowed.get(run).is_some_and(|shadowed| shadowed.contains(*row)));
+            rows.sort_unstable();
+            rows.dedup();
+        }
         let leaving = self.store.nights_before(self.dt).only(self.leaving);
         let mut hashes: Vec<u32> = gone.keys().map(|&row| canonical_hash(&tonight.batch.id(row))).collect();
-        leaving.kept_documents((&shadowed, &redecided), |id| hashes.push(canonical_hash(id))).await?;
+        hashes.extend(vanished.iter().map(|id| canonical_hash(id)));
+        leaving.kept_documents((&shadowed, &redecided), |id, _| hashes.push(canonical_hash(id))).await?;
         hashes.sort_unstable();
         hashes.dedup();
         let wanted = Wanted { hashes: &hashes, also: &also, shadowed: &shadowed, redecided: &redecided };
@@ -131,19 +156,20 @@ impl Redeciding<'_> {
         let not_tonight = dependents.iter().filter(|of| tonight.batch.row_of(&of.canonical_id).is_none());
         let named: HashSet<&str> = not_tonight.clone().map(|of| &*of.canonical_id).collect();
         let mut forgotten: HashSet<String> = HashSet::new();
-        let forget = |id: &str| {
+        let forget = |id: &str, _| {
             if named.contains(id) {
                 forgotten.insert(id.to_owned());
             }
         };
         leaving.kept_documents((&shadowed, &redecided), forget).await?;
-        let is_of_also =
-            |of: &&Dependent| also.get(left.run_and_date(of.night).0).is_some_and(|rows| rows.contains(&of.row));
-        let unknown: BTreeSet<&str> = not_tonight.filter(is_of_also).map(|of| &*of.canonical_id).collect();
+        let is_of_also = |of: &&Dependent| {
+            also.get(left.run_and_date(of.night).0).is_some_and(|rows| rows.binary_search(&of.row).is_ok())
+        };
+        let may_be_gone = |of: &&Dependent| is_of_also(of) || vanished.contains(&*of.canonical_id);
+        let unknown: BTreeSet<&str> = not_tonight.filter(may_be_gone).map(|of| &*of.canonical_id).collect();
         let unknown: Vec<&str> = unknown.into_iter().filter(|id| !forgotten.contains(*id)).collect();
         let known = left.known_ids(&unknown).await?;
         forgotten.extend(unknown.into_iter().filter(|id| !known.contains(*id)).map(str::to_owned));
-        let recrawled: HashSet<u32> = tonight.recrawls.earlier().map(|(row, _)| row).collect();
         // The state for which it was dropped went when this night was made first.
         let is_lost = |of: &Dependent, row: u32| is_of_also(&of) && !recrawled.contains(&row);
         let cause = |of: &Dependent| match tonight.batch.row_of(&of.canonical_id) {
@@ -227,16 +253,22 @@ impl Redeciding<'_> {
 /// it.
 fn gone(tonight: Tonight<'_>) -> HashMap<u32, &'static str> {
     let kept_before = tonight.recrawls.earlier().filter(|(_, earlier)| earlier.kept);
-    let gone = kept_before.filter_map(|(row, earlier)| {
-        let cause = match tonight.batch.text_hashes.get(row) {
-            None => EMPTY,
-            Some(_) if !earlier.is_same => CHANGED,
-            Some(_) if !tonight.decisions.is_kept(row) => DROPPED,
-            Some(_) => return None,
-        };
-        Some((row, cause))
-    });
-    gone.collect()
+    kept_before.filter_map(|(row, earlier)| Some((row, cause(tonight, row, earlier.is_same)?))).collect()
+}
+
+/// Returns what became of a row of tonight that was kept with the text of `text_hash`, unless it is so still.
+fn became(tonight: Tonight<'_>, row: u32, text_hash: Option<[u8; 16]>) -> Option<&'static str> {
+    cause(tonight, row, tonight.batch.text_hashes.get(row).copied() == text_hash)
+}
+
+/// Returns what became of a row of tonight that was kept, unless it is kept with the same text still.
+fn cause(tonight: Tonight<'_>, row: u32, is_same: bool) -> Option<&'static str> {
+    match tonight.batch.text_hashes.get(row) {
+        None => Some(EMPTY),
+        Some(_) if !is_same => Some(CHANGED),
+        Some(_) if !tonight.decisions.is_kept(row) => Some(DROPPED),
+        Some(_) => None,
+    }
 }
 
 /// Returns the ids of stored rows, in their order.

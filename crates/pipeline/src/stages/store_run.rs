@@ -7,9 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{
-    HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash,
-};
+use nearprint_store::{HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::stages::decide::Decisions;
