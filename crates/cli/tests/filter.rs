@@ -304,7 +304,7 @@ fn a_range_has_a_folder_for_each_published_night_and_one_sum() {
     said(&["--dt", "2026-11-19"], 66, &["no published night 2026-11-19 in store", "run the night first"]);
     said(&["--dt", "2026-11-21", "--to", "2026-11-30"], 66, &["2026-11-21 to 2026-11-30"]);
     said(&["--dt", DT, "--to", "2026-11-01"], 64, &["--to 2026-11-01 is before --dt 2026-11-20"]);
-    said(&["--dt", "yesterday"], 64, &["'yesterday' is not a date"]);
+    said(&["--dt", "tomorrow"], 64, &["'tomorrow' is not a date"]);
 }
 
 #[test]
