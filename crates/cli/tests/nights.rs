@@ -58,7 +58,7 @@ fn a_rerun_of_a_published_night_changes_nothing() {
     assert_eq!(again.json()["status"], "already_published");
     assert_eq!(snapshot(dir.path()), before);
     let check = nearprint_in(dir.path(), &["store", "check", "store", "--json"]).expect_success().json();
-    assert_eq!((check["status"].as_str(), check["n_files"].as_u64()), (Some("sound"), Some(10)));
+    assert_eq!((check["status"].as_str(), check["n_files"].as_u64()), (Some("sound"), Some(12)));
 }
 
 #[test]

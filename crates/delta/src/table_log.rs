@@ -424,7 +424,7 @@ impl TableLog {
 
 fn damaged(url: &str, reason: &str) -> Fault {
     let remedy = "move the folder `_delta_log` away and run any date again, which writes it anew from the store";
-    Fault::bad_data(url, one_line(reason)).remedy(remedy)
+    Fault::bad_data(url, format!("{}: {remedy}", one_line(reason)))
 }
 
 /// The treatment of a checkpoint of nearprint's that cannot be read.
@@ -443,7 +443,7 @@ struct OwnCheckpoint {
 
 fn damaged_checkpoint(url: &str, reason: &str) -> Fault {
     let remedy = "delete this checkpoint and `_last_checkpoint` beside it, which nothing depends on";
-    Fault::bad_data(url, one_line(reason)).remedy(remedy)
+    Fault::bad_data(url, format!("{}: {remedy}", one_line(reason)))
 }
 
 /// A version that was read.

@@ -96,7 +96,7 @@ pub struct FingerprintCounts {
     /// The number of documents whose text is NULL.
     pub n_null_text: u64,
     /// The number of rows with an id of another row that the rule for repeated ids left out.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_left_out")]
     pub n_repeated_ids: u64,
     /// The number of rows that are not documents for another reason.
     pub n_bad_rows: u64,
@@ -114,6 +114,12 @@ pub struct FingerprintCounts {
     pub n_empty_files: u64,
     /// The number of Parquet files in which pages without a checksum were read. Damage to these may go unseen.
     pub n_files_without_checksums: u64,
+}
+
+/// The number is written always. It may be missing where it is read, as in manifests of release 0.2.0.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_left_out(_: &u64) -> bool {
+    false
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
