@@ -94,7 +94,7 @@ fn a_key_that_is_unknown_or_missing_is_refused() {
 }
 
 /// Keys that a summary of a night has or has not.
-const IS_LEFT_OUT: [&str; 13] = [
+const IS_LEFT_OUT: [&str; 14] = [
     "generation",
     "measured",
     "n_changed",
@@ -102,6 +102,7 @@ const IS_LEFT_OUT: [&str; 13] = [
     "n_kept_beyond_component",
     "n_kept_in_vain",
     "n_new",
+    "n_repeated_ids",
     "n_same",
     "newest_input",
     "next",

@@ -26,6 +26,7 @@ const ROWS: usize = 512;
 /// ```
 /// use std::sync::Arc;
 ///
+/// use arrow::array::Array;
 /// use nearprint_parquet::{Columns, PagedBatches, ParquetFile};
 /// use nearprint_storage::{Storage, blocking};
 ///

@@ -29,7 +29,8 @@ impl ParquetFile {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let url = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sample_data/documents/dt=2026-11-19/part-00000.parquet");
     /// let parquet = ParquetFile::open(Storage::default().folder(url)?.file().await?).await?;
-    /// assert!(parquet.that_may_have("id", &[Sought::Text("zzz")], &["id"]).is_none());
+    /// // The file has no page index, so any of its rows may have the id.
+    /// assert!(parquet.that_may_have("id", &[Sought::Text("zzz")], &["id"]).is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
