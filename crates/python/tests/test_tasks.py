@@ -95,8 +95,8 @@ def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
             "n_features": pa.nulls(4, pa.uint32()),
         }
     )
-    shadowed = pa.table({"file": pa.array([], pa.string()), "row": pa.array([], pa.uint32())})
-    for name, table in [("batch", batch), ("shadowed", shadowed)]:
+    no_rows = pa.table({"file": pa.array([], pa.string()), "row": pa.array([], pa.uint32())})
+    for name, table in [("batch", batch), ("shadowed", no_rows), ("restored", no_rows)]:
         (tmp_path / name).mkdir()
         pq.write_table(table, tmp_path / name / "part-00000.parquet", write_page_checksum=True)
     task = json.dumps({"itself": {"values": {"start": 0, "end": 3}, "part": 0}})
