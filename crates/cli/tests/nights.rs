@@ -2,14 +2,7 @@
 
 use nearprint_harness::folder::places;
 
-use crate::support::{self, Night, data_files, nearprint_in, root, snapshot, text, write_documents};
-
-/// A text with its word at `i` replaced.
-fn edited(base: &str, i: usize) -> String {
-    let mut words: Vec<&str> = base.split(' ').collect();
-    words[i] = "edited";
-    words.join(" ")
-}
+use crate::support::{self, Night, data_files, edited, nearprint_in, root, snapshot, text, write_documents};
 
 fn sample(extra: &[&str], documents: Option<&str>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();

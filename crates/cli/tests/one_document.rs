@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Night, Ran, expect, nearprint_in, text};
+use crate::support::{Night, Ran, edited, expect, nearprint_in, text};
 
 const DAYS: [&str; 4] = ["2026-11-18", "2026-11-19", "2026-11-20", "2026-11-21"];
 const A: &str = "https://example.org/a";
@@ -18,13 +18,6 @@ fn explain(night: &Night, id: &str, more: &[&str]) -> Ran {
 
 fn explained(night: &Night, id: &str) -> Value {
     explain(night, id, &["--json"]).expect_success().json()
-}
-
-/// A text with its word at `i` replaced.
-fn edited(base: &str, i: usize) -> String {
-    let mut words: Vec<&str> = base.split(' ').collect();
-    words[i] = "edited";
-    words.join(" ")
 }
 
 /// Night 1 has a; night 2 drops b for it; night 3 has b alone; night 4 is still to come.

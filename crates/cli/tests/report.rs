@@ -4,17 +4,10 @@ use std::collections::BTreeSet;
 
 use scraper::{Html, Node, Selector};
 
-use crate::support::{Night, nearprint_in, root, text, write_documents};
+use crate::support::{Night, edited, nearprint_in, root, text, write_documents};
 
 const DT: &str = "2026-11-20";
 const REPORT: [&str; 5] = ["report", "--config", "job.toml", "--dt", DT];
-
-/// A text with its word at `i` replaced.
-fn edited(base: &str, i: usize) -> String {
-    let mut words: Vec<&str> = base.split(' ').collect();
-    words[i] = "edited";
-    words.join(" ")
-}
 
 /// A published night of three near-duplicates and a document alone, after a night of two documents.
 fn published() -> Night {

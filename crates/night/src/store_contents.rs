@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use nearprint_fault::Result;
 use nearprint_storage::Storage;
-use nearprint_store::{Night, NightInfo, SegmentInfo, Store, StoreInfo};
+use nearprint_store::{Night, NightInfo, Store, StoreInfo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,30 +12,11 @@ use crate::published::{manifest_of, open_store};
 /// What is in a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoreContents {
-    /// The store.
-    pub store: String,
-    /// The number of the newest commit; 0 if there is none.
-    pub commit: u64,
-    /// The digest of the configuration of all fingerprints.
-    pub config_digest: Option<String>,
-    /// The number of nights.
-    pub n_nights: u64,
-    /// The number of fingerprints in all nights.
-    pub n_fingerprints: u64,
-    /// The number of documents below the feature floor.
-    pub n_short: u64,
-    /// The size of all runs in bytes.
-    pub bytes: u64,
-    /// The date before which the store has forgotten all nights, or `None` if it has forgotten none by its age.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub forgotten_before: Option<String>,
+    /// What the store says.
+    #[serde(flatten)]
+    pub info: StoreInfo,
     /// The nights, by date.
     pub nights: Vec<ListedNight>,
-    /// The segments that `store compact` made.
-    pub segments: Vec<SegmentInfo>,
-    /// The indexes that `store index` made.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub indexes: Vec<SegmentInfo>,
 }
 
 /// A night of a store, and what its manifest says.
@@ -84,21 +65,7 @@ pub async fn store_contents(storage: &Storage, url: &str) -> Result<StoreContent
     let read =
         store.nights().iter().zip(&info.nights).map(|(night, info)| listed(storage, &store, night, info.clone()));
     let nights = futures::stream::iter(read.collect::<Vec<_>>()).buffered(AT_ONCE).collect().await;
-    let StoreInfo { store, commit, config_digest, n_nights, n_fingerprints, n_short, bytes, .. } = info;
-    let StoreInfo { forgotten_before, segments, indexes, .. } = info;
-    Ok(StoreContents {
-        store,
-        commit,
-        config_digest,
-        n_nights,
-        n_fingerprints,
-        n_short,
-        bytes,
-        forgotten_before,
-        nights,
-        segments,
-        indexes,
-    })
+    Ok(StoreContents { info, nights })
 }
 
 async fn listed(storage: &Storage, store: &Store, night: &Night, info: NightInfo) -> ListedNight {

@@ -1,7 +1,7 @@
 //! The documents that were dropped for given ones, and the stored rows of documents that are decided again.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 
 use arrow::array::{Array, RecordBatch};
@@ -14,7 +14,7 @@ use nearprint_parquet::{Columns, ParquetFile, Read, fixed, selection};
 
 use crate::commit::Night;
 use crate::error::damaged;
-use crate::reader::{JoinedNights, OwnDocuments, at_once};
+use crate::reader::{JoinedNights, OwnDocuments, at_once, between};
 use crate::redecided::{Redecided, RedecidedRows};
 use crate::shadows::Shadowed;
 use crate::store::Store;
@@ -45,9 +45,8 @@ pub struct StoredRows {
 pub struct Wanted<'a> {
     /// The hashes of canonical documents, sorted.
     pub hashes: &'a [u32],
-    /// Rows that are given, if they are dropped, whatever document of the own store represents them: sorted, by the digests
-    /// of their runs.
-    pub also: &'a HashMap<String, Vec<u32>>,
+    /// Rows that are given, if they are dropped, whatever document of the own store represents them.
+    pub also: &'a Shadowed,
     /// The rows whose documents later nights have again.
     pub shadowed: &'a Shadowed,
     /// What the nights decided again.
@@ -90,9 +89,8 @@ impl JoinedNights<'_> {
         let none = RedecidedRows::default();
         let redecided = wanted.redecided.of_run(digest).unwrap_or(&none);
         let is_live = |row: &u32| !wanted.shadowed.get(digest).is_some_and(|rows| rows.contains(*row));
-        let also: &[u32] = wanted.also.get(digest).map_or(&[], Vec::as_slice);
-        debug_assert!(also.is_sorted(), "a row is found by bisection");
-        let is_also = |row: u32| also.binary_search(&row).is_ok();
+        let also = wanted.also.get(digest);
+        let is_also = |row: u32| also.is_some_and(|rows| rows.contains(row));
         let dependent = |row: u32, id: &str| Dependent { night: position, row, canonical_id: id.into() };
         let mut found = Vec::new();
         for (&row, canonical) in redecided {
@@ -110,8 +108,8 @@ impl JoinedNights<'_> {
                 true => Vec::new(),
                 false => store.rows_by_hash(night, wanted.hashes).await?,
             };
-            if !also.is_empty() {
-                rows.extend(store.all_dependents(night).await?.into_iter().filter(|&row| is_also(row)));
+            if also.is_some() {
+                rows.extend(store.dependents(night).await?.into_iter().map(|(_, row)| row).filter(|&row| is_also(row)));
             }
             rows.retain(is_as_dropped);
             rows.sort_unstable();
@@ -123,7 +121,7 @@ impl JoinedNights<'_> {
                     }
                 })
                 .await?;
-        } else if !wanted.hashes.is_empty() || !also.is_empty() {
+        } else if !wanted.hashes.is_empty() || also.is_some() {
             store
                 .all_canonical_ids(night, |row, id| {
                     if is_as_dropped(&row) && (wanted.has(id) || is_also(row)) {
@@ -194,34 +192,27 @@ impl JoinedNights<'_> {
         Ok(all)
     }
 
-    /// Returns the rows of these nights that a night of the store decided again, by the digests of their runs.
+    /// Adds the rows of these nights that a night of the store decided again, by the digests of their runs.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn decided_again_by(&self, night: &Night) -> Result<HashMap<String, Vec<u32>>> {
+    pub async fn decided_again_by(&self, night: &Night, rows: &mut Shadowed) -> Result<()> {
         let nights: Vec<&Night> = self.nights.iter().copied().chain([night]).collect();
-        let mut rows: HashMap<String, Vec<u32>> = HashMap::new();
         for redecision in self.store.redecisions_of(&nights).await? {
             if *redecision.by == *night.run.digest {
-                rows.entry(redecision.run.to_string()).or_default().push(redecision.row);
+                rows.entry(redecision.run.to_string()).or_default().insert(redecision.row);
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
-    /// Returns the rows of these nights whose documents a later night has again, by run.
+    /// Returns the rows whose documents later ones of these nights have again, or a night of the store besides them.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn had_again_by(&self, night: &Night) -> Result<HashMap<String, Vec<u32>>> {
-        let known: HashSet<&str> = self.nights.iter().map(|night| night.run.digest.as_str()).collect();
-        let mut rows: HashMap<String, Vec<u32>> = HashMap::new();
-        for shadow in self.store.shadows(night).await? {
-            if shadow.by.is_empty() && known.contains(&*shadow.run) {
-                rows.entry(shadow.run.to_string()).or_default().push(shadow.row);
-            }
-        }
-        Ok(rows)
+    pub async fn shadowed_with(&self, night: &Night) -> Result<Shadowed> {
+        let nights: Vec<&Night> = self.nights.iter().copied().chain([night]).collect();
+        self.store.shadowed(&nights, Shadowed::default()).await
     }
 
     /// Returns those of some ids that these nights have.
@@ -243,16 +234,18 @@ impl JoinedNights<'_> {
 }
 
 impl Store {
-    /// Returns the rows of a night's run that are dropped for documents of the own store.
-    async fn all_dependents(&self, night: &Night) -> Result<Vec<u32>> {
+    /// Returns the dependents of a night's run, which has a file of them: the hashes of canonical documents of the own store,
+    /// and the rows that are dropped for these, in the order of the file.
+    pub(crate) async fn dependents(&self, night: &Night) -> Result<Vec<(u32, u32)>> {
         let parquet = self.open_file(night, "dependents").await?;
-        let mut batches = parquet.stream(parquet.whole(&["row"]))?;
-        let mut rows = Vec::new();
+        let mut batches = parquet.stream(parquet.whole(&[CANONICAL_HASH, "row"]))?;
+        let mut dependents = Vec::new();
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
-            rows.extend_from_slice(columns.primitive::<UInt32Type>("row")?.values());
+            let hashes = columns.primitive::<UInt32Type>(CANONICAL_HASH)?.values().iter().copied();
+            dependents.extend(hashes.zip(columns.primitive::<UInt32Type>("row")?.values().iter().copied()));
         }
-        Ok(rows)
+        Ok(dependents)
     }
 
     /// Returns the rows of a night's run that are dropped for documents whose ids may have these hashes, which are sorted.
@@ -330,15 +323,13 @@ impl Store {
 
 /// Returns the files of a run whose documents have a text, each with its rows of the run.
 fn documents_with_text(store: &Store, night: &Night) -> Result<[(&'static str, Range<u32>); 2]> {
-    let (short, empty) = store.first_rows(night)?;
-    Ok([("fingerprints", 0..short), ("short", short..empty)])
+    let [fingerprints, short, _] = store.datasets(night)?;
+    Ok([fingerprints, short])
 }
 
 /// Returns the rows of a file, counted from its first one, among ascending rows of the run.
-fn within(rows: &[u32], of_file: &Range<u32>) -> Vec<u32> {
-    let from = rows.partition_point(|row| *row < of_file.start);
-    let to = rows.partition_point(|row| *row < of_file.end);
-    rows[from..to].iter().map(|row| row - of_file.start).collect()
+pub(crate) fn within(rows: &[u32], of_file: &Range<u32>) -> Vec<u32> {
+    between(rows, of_file, |row| *row).iter().map(|row| row - of_file.start).collect()
 }
 
 /// Returns the reading of some rows of a file, which ascend.

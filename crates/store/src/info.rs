@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a store has, by its newest commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoreInfo {
     /// The store.
     pub store: String,
@@ -21,12 +21,15 @@ pub struct StoreInfo {
     /// The size of all runs in bytes.
     pub bytes: u64,
     /// The date before which the store has forgotten all nights, or `None` if it has forgotten none by its age.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub forgotten_before: Option<String>,
-    /// The nights, by date.
+    /// The nights, by date. Whoever shows them adds what their manifests say.
+    #[serde(skip)]
     pub nights: Vec<NightInfo>,
     /// The segments that `store compact` made.
     pub segments: Vec<SegmentInfo>,
     /// The indexes that `store index` made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<SegmentInfo>,
 }
 

@@ -205,7 +205,7 @@ impl Store {
     }
 
     /// Returns the shadowed rows by run: the given ones, and those that the given nights shadow among each other.
-    async fn shadowed<'a>(&'a self, nights: &[&'a Night], mut shadowed: Shadowed) -> Result<Shadowed> {
+    pub(crate) async fn shadowed<'a>(&'a self, nights: &[&'a Night], mut shadowed: Shadowed) -> Result<Shadowed> {
         let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
         let of_night = |&night: &&'a Night| async move { Ok::<_, Fault>((night, self.shadows(night).await?)) };
         let mut of_nights = at_once(nights.iter().map(|night| of_night(night).boxed()).collect());
@@ -446,7 +446,7 @@ impl Store {
 }
 
 /// Returns those of some ascending items whose rows lie in a range.
-fn between<'a, T>(items: &'a [T], rows: &Range<u32>, row_of: impl Fn(&T) -> u32) -> &'a [T] {
+pub(crate) fn between<'a, T>(items: &'a [T], rows: &Range<u32>, row_of: impl Fn(&T) -> u32) -> &'a [T] {
     let from = items.partition_point(|item| row_of(item) < rows.start);
     &items[from..items.partition_point(|item| row_of(item) < rows.end)]
 }

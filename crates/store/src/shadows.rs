@@ -150,6 +150,11 @@ impl Recrawls {
         }
     }
 
+    /// Returns whether a night of an earlier date has the document of a row.
+    pub fn has(&self, row: u32) -> bool {
+        self.earlier_of(row).is_some()
+    }
+
     fn earlier_of(&self, row: u32) -> Option<&Recrawled> {
         let at = self.earlier.binary_search_by_key(&row, |earlier| earlier.row).ok()?;
         self.earlier.get(at)

@@ -4,7 +4,7 @@
 use arrow::array::Array;
 use arrow::datatypes::{Date32Type, UInt32Type, UInt64Type};
 use futures::future::FutureExt;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_join::Origin;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, FIRST_SEEN, LAST_CHANGED, SKETCH, TEXT_HASH};
@@ -13,11 +13,10 @@ use nearprint_parquet::{Columns, ParquetFile, Read, Sought, fixed, selection};
 use nearprint_storage::date_of_day;
 
 use crate::commit::Night;
+use crate::dependents::within;
+use crate::reader::at_once;
 use crate::store::Store;
 use crate::writer::id_hash;
-
-/// The number of nights whose files are read at the same time.
-const NIGHTS_AT_ONCE: usize = 8;
 
 /// A state of a document: what the run files of a night have of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,16 +77,6 @@ enum File {
     Empty,
 }
 
-impl File {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Fingerprints => "fingerprints",
-            Self::Short => "short",
-            Self::Empty => "empty",
-        }
-    }
-}
-
 impl Store {
     /// Returns the states of documents with some ids in all nights, the newest first; states of one night are in order of
     /// id.
@@ -96,7 +85,7 @@ impl Store {
     /// A file of the store is damaged or cannot be read.
     pub async fn states(&self, ids: &[&str]) -> Result<Vec<DocumentState>> {
         let nights = self.nights().iter().rev().map(|night| self.states_in(night, ids).boxed());
-        let mut of_nights = stream::iter(nights.collect::<Vec<_>>()).buffered(NIGHTS_AT_ONCE);
+        let mut of_nights = at_once(nights.collect());
         let mut states = Vec::new();
         while let Some(of_night) = of_nights.try_next().await? {
             states.extend(of_night);
@@ -129,14 +118,13 @@ impl Store {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
-        let (short, empty) = self.first_rows(night)?;
-        let files = [(File::Fingerprints, 0..short), (File::Short, short..empty), (File::Empty, empty..u32::MAX)];
         let mut states = Vec::new();
-        for (file, of_file) in files {
-            let wanted: Vec<u32> =
-                rows.iter().filter(|row| of_file.contains(row)).map(|row| row - of_file.start).collect();
+        for (file, (name, of_file)) in
+            [File::Fingerprints, File::Short, File::Empty].into_iter().zip(self.datasets(night)?)
+        {
+            let wanted = within(&rows, &of_file);
             if !wanted.is_empty() {
-                let parquet = self.open_file(night, file.name()).await?;
+                let parquet = self.open_file(night, name).await?;
                 states.extend(read(&parquet, file, &night.dt, &wanted).await?);
             }
         }
@@ -173,7 +161,7 @@ impl Store {
         let (Some(night), StateContent::Fingerprinted { .. }) = (self.night(&state.dt), state.content) else {
             return Ok(None);
         };
-        let parquet = self.open_file(night, File::Fingerprints.name()).await?;
+        let parquet = self.open_file(night, "fingerprints").await?;
         if !parquet.has_column(SKETCH) {
             return Ok(None);
         }

@@ -146,7 +146,7 @@ fn info(global: &Global, args: &StoreArgs) -> Outcome {
     Ok(session.report("store info", "done", &info, text))
 }
 
-fn info_text(info: &StoreContents) -> String {
+fn info_text(StoreContents { info, nights }: &StoreContents) -> String {
     let mut out = String::new();
     // Only a store with a commit gets here, and that has a digest.
     let digest = info.config_digest.as_deref().unwrap_or_default();
@@ -162,14 +162,14 @@ fn info_text(info: &StoreContents) -> String {
         counted(info.bytes, "byte"),
         digest.get(..12).unwrap_or(digest)
     );
-    if !info.nights.is_empty() {
+    if !nights.is_empty() {
         let _ = writeln!(
             out,
             "  {:<10}  {:>13}  {:>13}  {:>13}  {:>9}  {:>13}  {:>16}",
             "night", "documents", "keep", "drop", "skip", "recrawled", "bytes"
         );
     }
-    for night in &info.nights {
+    for night in nights {
         out.push_str(&night_text(night));
     }
     if let Some(before) = &info.forgotten_before {

@@ -21,6 +21,13 @@ pub fn command(folder: &Path, args: &[&str]) -> Run {
     Run::new(Path::new(NEARPRINT), folder, args).timeout(600)
 }
 
+/// A text with its word at `i` replaced.
+pub fn edited(base: &str, i: usize) -> String {
+    let mut words: Vec<&str> = base.split(' ').collect();
+    words[i] = "edited";
+    words.join(" ")
+}
+
 /// Asserts the exit code of a command that failed, and parts of its error.
 pub fn expect(done: &Ran, code: i32, parts: &[&str]) {
     assert_eq!(done.code, code, "{}{}", done.stdout, done.stderr);

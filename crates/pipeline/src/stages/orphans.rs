@@ -107,7 +107,6 @@ impl Redeciding<'_> {
 
     /// Returns the orphans in order of their nights and rows.
     async fn orphans(&self, tonight: Tonight<'_>) -> Result<Vec<Orphan>> {
-        let recrawled: HashSet<u32> = tonight.recrawls.earlier().map(|(row, _)| row).collect();
         let (mut gone, mut vanished) = (gone(tonight), HashSet::new());
         let remade = self.store.night(self.dt).filter(|_| self.store.forgotten().is_some());
         if let Some(published) = remade {
@@ -115,8 +114,11 @@ impl Redeciding<'_> {
             // stands in for that.
             let were = self.store.all_nights(Origin::OWN).only(&[published]);
             let was = |id: &str, text_hash: Option<[u8; 16]>| match tonight.batch.row_of(id) {
-                Some(row) if recrawled.contains(&row) => {}
-                Some(row) => gone.extend(became(tonight, row, text_hash).map(|cause| (row, cause))),
+                Some(row) if tonight.recrawls.has(row) => {}
+                Some(row) => {
+                    let is_same = tonight.batch.text_hashes.get(row).copied() == text_hash;
+                    gone.extend(cause(tonight, row, is_same).map(|cause| (row, cause)));
+                }
                 None => drop(vanished.insert(id.to_owned())),
             };
             were.kept_documents((&Shadowed::default(), &Redecided::default()), was).await?;
@@ -124,26 +126,17 @@ impl Redeciding<'_> {
         let before = self.store.nights_before(self.dt);
         // With the nights that leave, the rows that take no part are the same, and more is known of these nights.
         let left = self.store.nights_before(self.dt).without(self.leaving);
-        let mut also: HashMap<String, Vec<u32>> = HashMap::new();
+        let mut also = Shadowed::default();
         if let Some(published) = remade {
             // Neither does it find again what it decided again then, nor documents that it had then and has no more, so that
             // their earlier states count again.
-            if published.redecides {
-                also = left.decided_again_by(published).await?;
-            }
-            for (run, rows) in left.had_again_by(published).await? {
-                also.entry(run).or_default().extend(rows);
-            }
+            also = left.shadowed_with(published).await?;
+            left.decided_again_by(published, &mut also).await?;
         }
         if gone.is_empty() && vanished.is_empty() && self.leaving.is_empty() && also.is_empty() {
             return Ok(Vec::new());
         }
         let (shadowed, redecided) = (before.shadowed(tonight.recrawls).await?, before.redecided().await?);
-        for (run, rows) in &mut also {
-            rows.retain(|row| !shadowed.get(run).is_some_and(|shadowed| shadowed.contains(*row)));
-            rows.sort_unstable();
-            rows.dedup();
-        }
         let leaving = self.store.nights_before(self.dt).only(self.leaving);
         let mut hashes: Vec<u32> = gone.keys().map(|&row| canonical_hash(&tonight.batch.id(row))).collect();
         hashes.extend(vanished.iter().map(|id| canonical_hash(id)));
@@ -162,16 +155,15 @@ impl Redeciding<'_> {
             }
         };
         leaving.kept_documents((&shadowed, &redecided), forget).await?;
-        let is_of_also = |of: &&Dependent| {
-            also.get(left.run_and_date(of.night).0).is_some_and(|rows| rows.binary_search(&of.row).is_ok())
-        };
+        let is_of_also =
+            |of: &&Dependent| also.get(left.run_and_date(of.night).0).is_some_and(|rows| rows.contains(of.row));
         let may_be_gone = |of: &&Dependent| is_of_also(of) || vanished.contains(&*of.canonical_id);
         let unknown: BTreeSet<&str> = not_tonight.filter(may_be_gone).map(|of| &*of.canonical_id).collect();
         let unknown: Vec<&str> = unknown.into_iter().filter(|id| !forgotten.contains(*id)).collect();
         let known = left.known_ids(&unknown).await?;
         forgotten.extend(unknown.into_iter().filter(|id| !known.contains(*id)).map(str::to_owned));
         // The state for which it was dropped went when this night was made first.
-        let is_lost = |of: &Dependent, row: u32| is_of_also(&of) && !recrawled.contains(&row);
+        let is_lost = |of: &Dependent, row: u32| is_of_also(&of) && !tonight.recrawls.has(row);
         let cause = |of: &Dependent| match tonight.batch.row_of(&of.canonical_id) {
             Some(row) => gone.get(&row).copied().or_else(|| is_lost(of, row).then_some(FORGOTTEN)),
             None => forgotten.contains(&*of.canonical_id).then_some(FORGOTTEN),
@@ -254,11 +246,6 @@ impl Redeciding<'_> {
 fn gone(tonight: Tonight<'_>) -> HashMap<u32, &'static str> {
     let kept_before = tonight.recrawls.earlier().filter(|(_, earlier)| earlier.kept);
     kept_before.filter_map(|(row, earlier)| Some((row, cause(tonight, row, earlier.is_same)?))).collect()
-}
-
-/// Returns what became of a row of tonight that was kept with the text of `text_hash`, unless it is so still.
-fn became(tonight: Tonight<'_>, row: u32, text_hash: Option<[u8; 16]>) -> Option<&'static str> {
-    cause(tonight, row, tonight.batch.text_hashes.get(row).copied() == text_hash)
 }
 
 /// Returns what became of a row of tonight that was kept, unless it is kept with the same text still.

@@ -7,7 +7,7 @@ use arrow::datatypes::{UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_join::{LookupPlan, Permutation};
-use nearprint_parquet::schema::{CANONICAL_HASH, CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
+use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, fixed};
 use nearprint_storage::{Folder, InputFile, Progress};
 use schemars::JsonSchema;
@@ -167,16 +167,12 @@ async fn check_dependents(store: &Store, night: &Night) -> Result<()> {
     if !night.run.has_file("dependents") {
         return Ok(());
     }
-    let parquet = store.open_file(night, "dependents").await?;
-    let mut dependents: Vec<(u32, u32)> = Vec::new();
-    let mut batches = parquet.stream(parquet.whole(&[CANONICAL_HASH, "row"]))?;
-    while let Some(batch) = batches.try_next().await? {
-        let columns = Columns { batch: &batch, file: &parquet.file.url };
-        let hashes = columns.primitive::<UInt32Type>(CANONICAL_HASH)?.values();
-        dependents.extend(hashes.iter().copied().zip(columns.primitive::<UInt32Type>("row")?.values().iter().copied()));
-    }
+    let dependents = store.dependents(night).await?;
+    let wrong = |reason: &str| {
+        Err(damaged(store.run_folder(&night.run.digest).join("dependents/part-00000.parquet").url(), reason))
+    };
     if !dependents.is_sorted_by(|a, b| a < b) {
-        return Err(damaged(&parquet.file.url, "its rows are out of order"));
+        return wrong("its rows are out of order");
     }
     let mut by_row: Vec<(u32, u32)> = dependents.into_iter().map(|(hash, row)| (row, hash)).collect();
     by_row.sort_unstable();
@@ -188,7 +184,7 @@ async fn check_dependents(store: &Store, night: &Night) -> Result<()> {
         .await?;
     match left.next() {
         None => Ok(()),
-        Some((row, _)) => Err(damaged(&parquet.file.url, format!("row {row} is not dropped for what it says"))),
+        Some((row, _)) => wrong(&format!("row {row} is not dropped for what it says")),
     }
 }
 

@@ -14,7 +14,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_HASH, CANONICAL_ID, DOC_ID, EMPTY, RUN, SHORT};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, EMPTY, RUN, SHORT};
 use nearprint_parquet::{Columns, ParquetFile, Read, selection};
 use nearprint_storage::{Progress, row_number};
 
@@ -423,17 +423,9 @@ async fn rewritten(
 
 /// Returns the dependents of a run without its forgotten rows, and without those that no document represents any more.
 async fn dependents_left(store: &Store, affected: &Affected<'_>) -> Result<Vec<(u32, u32)>> {
-    let mut dependents = Vec::new();
-    let parquet = store.open_file(affected.night, "dependents").await?;
-    let mut batches = parquet.stream(parquet.whole(&[CANONICAL_HASH, "row"]))?;
-    while let Some(batch) = batches.try_next().await? {
-        let columns = Columns { batch: &batch, file: &parquet.file.url };
-        let of_batch = columns.primitive::<UInt32Type>(CANONICAL_HASH)?.values().iter();
-        let of_batch = of_batch.zip(columns.primitive::<UInt32Type>("row")?.values());
-        let of_batch = of_batch.filter(|(_, row)| affected.stays_dependent(**row));
-        dependents.extend(of_batch.filter_map(|(hash, row)| Some((*hash, affected.row_without(*row)?))));
-    }
-    Ok(dependents)
+    let dependents = store.dependents(affected.night).await?.into_iter();
+    let dependents = dependents.filter(|(_, row)| affected.stays_dependent(*row));
+    Ok(dependents.filter_map(|(hash, row)| Some((hash, affected.row_without(row)?))).collect())
 }
 
 /// Returns the rows whose canonical document is forgotten, besides the rows `gone` of the run, which are sorted. The file's
