@@ -10,6 +10,7 @@ use nearprint_profile as profile;
 use nearprint_profile::{Outcome, TextFingerprinter};
 
 use crate::oracle::{Decided, Known, MAX_LOST_SHARE, all_pairs, assert_redecided, decide, known, redecide, text_hash};
+use crate::changes::assert_changes_fold;
 use crate::orphans::corpus;
 use crate::support::{Night, nearprint_in, text};
 
@@ -54,6 +55,10 @@ fn draw(random: &mut Random) -> BTreeMap<String, String> {
 }
 
 impl History {
+    fn dates(&self) -> Vec<&str> {
+        self.nights.keys().map(String::as_str).collect()
+    }
+
     /// The newest state of each id in the nights before a date, decided by the newest of these, with its date.
     fn view(&self, before: &str) -> BTreeMap<String, (String, Known)> {
         let mut view: BTreeMap<String, (String, Known)> = BTreeMap::new();
@@ -146,6 +151,7 @@ impl History {
             }
             assert_redecided(&self.night, dt, &made.published_again, &context);
         }
+        assert_changes_fold(&self.night, &self.dates(), context);
         let corpus = self.view("9999-12-31");
         for (id, (dt, known)) in &corpus {
             if let Some((canonical, text)) = &known.dropped_for {
@@ -163,7 +169,9 @@ impl History {
         let listed = nearprint_in(self.night.path(), &["store", "info", "store", "--json"]).expect_success().json();
         let nights = listed["nights"].as_array().unwrap().iter().map(|night| night["dt"].as_str().unwrap().to_owned());
         let nights: Vec<String> = nights.collect();
-        let corpus = corpus(&self.night, &nights.iter().map(String::as_str).collect::<Vec<_>>());
+        let nights: Vec<&str> = nights.iter().map(String::as_str).collect();
+        assert_changes_fold(&self.night, &nights, context);
+        let corpus = corpus(&self.night, &nights);
         let outcome = |id: &String| self.fingerprinter.fingerprint(&texts[&corpus[id][0]][id]).outcome;
         for (id, [dt, decision, canonical, _]) in &corpus {
             if decision == "drop" {
@@ -226,6 +234,7 @@ fn no_text_is_lost_in_any_history() {
                     let args = ["store", "drop-night", "--config", "job.toml", "--dt", dropped];
                     nearprint_in(history.night.path(), &args).expect_success();
                     history.nights.remove(dropped);
+                    assert_changes_fold(&history.night, &history.dates(), &format!("{context}, {dropped} stale"));
                     history.run_stale(dropped);
                     history.assert_is_as_defined(&format!("{context}, {dropped} dropped"));
                 }
@@ -235,6 +244,7 @@ fn no_text_is_lost_in_any_history() {
                 3 => {
                     if let Some(late) = left_out.take_if(|late| late != "never") {
                         history.run(&late, &draw(&mut random), &["--late"]);
+                        assert_changes_fold(&history.night, &history.dates(), &format!("{context}, {late} late"));
                         history.run_stale(&late);
                         history.assert_is_as_defined(&format!("{context}, {late} late"));
                         left_out = Some("never".to_owned());

@@ -16,6 +16,7 @@ mod audit;
 mod bad_input;
 mod book;
 mod breakers;
+mod changes;
 mod check;
 mod cluster_plan;
 mod compact;

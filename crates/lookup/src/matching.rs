@@ -46,7 +46,7 @@ impl OpenNight {
     /// night.
     fn canonical_id<'a>(&'a self, row: u32, file: RunFile, canonical_id: Option<&'a str>) -> Option<&'a str> {
         let again = self.run_row(row, file).and_then(|row| self.redecided.get(&row));
-        again.map_or(canonical_id, |canonical| canonical.as_ref().map(|canonical| &*canonical.id))
+        again.map_or(canonical_id, |decision| decision.canonical.as_ref().map(|canonical| &*canonical.id))
     }
 }
 

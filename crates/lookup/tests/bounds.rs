@@ -4,14 +4,20 @@ use std::time::Duration;
 
 use nearprint_lookup::{LookupOptions, Query, SharedLookup};
 use nearprint_profile::Outcome;
-use nearprint_storage::Storage;
-use nearprint_store::Store;
+use nearprint_storage::{Folder, Storage};
 use nearprint_store::maintain::drop_night;
+use nearprint_store::{ChangeSet, Store};
 use tempfile::TempDir;
 
 use crate::support::{Document, open, profile, store, write};
 
 const COPY: Query = Query::Fingerprint { fingerprint: 7, sketch: None };
+
+async fn drop_one(folder: &Folder, dt: &str) {
+    let store = Store::open(folder).await.unwrap();
+    let changes = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+    assert!(drop_night(&store, dt, changes).await.unwrap());
+}
 
 #[tokio::test]
 async fn matches_that_have_no_place_in_the_list_are_counted_and_their_documents_are_not_read() {
@@ -40,7 +46,7 @@ async fn memory_that_a_night_gives_back_is_used_by_the_nights_that_found_none() 
         let read = lookup.answer(&COPY).await.unwrap().read.unwrap();
         assert!(read.bytes_read > 0, "{when}: one of the two nights has no room");
     }
-    drop_night(&Store::open(&folder).await.unwrap(), "2026-11-01").await.unwrap();
+    drop_one(&folder, "2026-11-01").await;
     assert!(lookup.refresh().await.unwrap());
     lookup.answer(&COPY).await.unwrap();
     assert_eq!(lookup.answer(&COPY).await.unwrap().read.unwrap().bytes_read, 0, "the night that is left has room");
@@ -65,9 +71,9 @@ async fn a_shared_lookup_keeps_the_newest_commit_whichever_of_two_refreshes_ends
     let first = open(&folder, |own| own).await;
     let shared = SharedLookup::new(first.clone());
     let mut older = first.clone();
-    drop_night(&Store::open(&folder).await.unwrap(), "2026-11-01").await.unwrap();
+    drop_one(&folder, "2026-11-01").await;
     assert!(older.refresh().await.unwrap());
-    drop_night(&Store::open(&folder).await.unwrap(), "2026-11-02").await.unwrap();
+    drop_one(&folder, "2026-11-02").await;
     assert!(shared.refresh().await.unwrap());
     shared.keep(older);
     assert_eq!((shared.get().state().n_nights, shared.get().state().commit), (0, first.state().commit + 2));

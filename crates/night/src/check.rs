@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
-use nearprint_delta::TableLog;
+use futures::TryStreamExt;
+use nearprint_delta::{TableFile, TableLog};
 use nearprint_fault::Result;
-use nearprint_parquet::{PUBLISHED, ParquetFile, PublishedDataset};
+use nearprint_parquet::{CHANGES, ParquetFile, PublishedDataset};
 use nearprint_pipeline::not_published;
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{
@@ -18,6 +19,7 @@ use nearprint_store::{Damage, MANIFEST, Night, Store, damaged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::changes::missing_changes;
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
@@ -153,6 +155,9 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
         let of_output = tables.of(output, &mut report).await?;
         behind.extend(dropped_nights(&store, &of_output.logs));
         of_output.check_unknown(&store, &mut report).await?;
+        if of_output.check_changes(storage, &store, output, &mut report).await? {
+            behind.extend(store.changed_night().map(str::to_owned));
+        }
     }
     let leftovers = match tables.are_sound() {
         true => leftovers(&store, &own, SystemTime::now()).await?,
@@ -198,6 +203,8 @@ struct Tables {
 #[derive(Default)]
 struct OutputTables {
     logs: Vec<TableLog>,
+    /// The log of the table `changes`.
+    changes: Option<TableLog>,
     any_damaged: bool,
 }
 
@@ -209,8 +216,9 @@ impl Tables {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => {
                 let mut tables = OutputTables::default();
-                for dataset in PUBLISHED {
+                for dataset in PublishedDataset::tables() {
                     match TableLog::open_whole(output, dataset).await {
+                        Ok(log) if dataset.name == CHANGES.name => tables.changes = Some(log),
                         Ok(log) => tables.logs.push(log),
                         Err(error) => {
                             report.note(&Damaged::Table, output.join(dataset.name).url(), Err(error))?;
@@ -250,6 +258,27 @@ impl OutputTables {
             }
         }
         Ok(any_behind)
+    }
+
+    /// Checks the files of the table `changes`. Returns whether it lacks the newest set of changes.
+    async fn check_changes(
+        &self,
+        storage: &Storage,
+        store: &Store,
+        output: &Folder,
+        report: &mut StoreReport,
+    ) -> Result<bool> {
+        let Some(log) = &self.changes else { return Ok(false) };
+        for file in log.files() {
+            let place = log.table().join(&file.path);
+            report.n_files += 1;
+            report.bytes += file.bytes;
+            report.note(&Damaged::Table, place.url(), check_change_file(&place, file).await)?;
+        }
+        match missing_changes(storage, store, output, log).await {
+            Ok(change) => Ok(!change.is_empty()),
+            Err(error) => report.note(&Damaged::Table, log.table().url(), Err(error)).map(|_| true),
+        }
     }
 
     /// Reports nights in the tables that the store does not know: it was put back to an earlier state, or it dropped
@@ -303,6 +332,24 @@ async fn check_generation(
         report.note(&of, file.url(), checked)?;
     }
     Ok(Some(manifest))
+}
+
+/// Checks a file of the table `changes` against its log: its size, its columns, and all its rows.
+async fn check_change_file(place: &Folder, logged: &TableFile) -> Result<()> {
+    let file = place.file().await?;
+    if file.size != logged.bytes {
+        return Err(damaged(place.url(), "its size is not the one in the log of its table"));
+    }
+    let parquet = ParquetFile::open(file).await?;
+    check_schema(&parquet, CHANGES.name)?;
+    let columns: Vec<&str> = CHANGES.schema.fields().iter().map(|field| field.name().as_str()).collect();
+    // The pages have checksums.
+    let mut batches = parquet.stream(parquet.whole(&columns))?;
+    let mut n_rows = 0;
+    while let Some(batch) = batches.try_next().await? {
+        n_rows += batch.num_rows() as u64;
+    }
+    if logged.rows() == Some(n_rows) { Ok(()) } else { Err(damaged(place.url(), "its rows are not those in the log")) }
 }
 
 /// Checks the columns of a published file. Nullable ones may be missing: earlier releases wrote files without them.

@@ -5,7 +5,7 @@ use std::path::Path;
 use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::JoinError;
-use nearprint_parquet::{BadColumn, DT, PUBLISHED};
+use nearprint_parquet::{BadColumn, DT, PublishedDataset};
 use nearprint_pipeline::{PlanRequest, Resources, planned, strategy};
 use nearprint_storage::Storage;
 use nearprint_store::{Store, identity_in};
@@ -194,7 +194,7 @@ fn join_in_words(
 /// Returns the folders that a run writes into, as the user would list them.
 fn writes(request: &RunRequest, plan: &Plan) -> Vec<String> {
     let (store, output) = (plan.store.folder(), &plan.output);
-    let of_tables = PUBLISHED.iter().map(|dataset| output.join(dataset.name).join(&format!("{DT}={}", request.dt)));
+    let of_tables = PublishedDataset::tables().map(|dataset| output.join(dataset.name).join(&format!("{DT}={}", request.dt)));
     let all = of_tables.chain([plan.records.clone(), store.join("runs"), store.join("_commits")]);
     all.map(|folder| folder.url().to_owned()).collect()
 }

@@ -3,26 +3,29 @@
 //! One commit names the new runs and the new generations of all nights that had the documents. The tables follow it, as
 //! they follow the commit of a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
-use arrow::compute::filter_record_batch;
-use arrow::datatypes::Int64Type;
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::compute::{filter_record_batch, nullif};
+use arrow::datatypes::{Date32Type, Int64Type};
 use futures::TryStreamExt;
+use nearprint_delta::TableLog;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID};
+use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, LOST_SHARE, REASON, REFERENCE};
 use nearprint_parquet::{
-    Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
+    CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
 };
-use nearprint_pipeline::Resources;
-use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage};
+use nearprint_pipeline::{Forgetting, Resources};
+use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage, date_of_day};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
-use nearprint_store::{MANIFEST, Night, Store, Writers, damaged, generation_name, others_committed, to_json};
+use nearprint_store::{
+    ChangeSet, ChangedOutput, MANIFEST, Night, RESTORED, Store, Writers, damaged, generation_name, others_committed, to_json};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::changes::upload_changes;
 use crate::manifest::Manifest;
 use crate::publish::of_run;
 use crate::published::{generation, open_store};
@@ -91,11 +94,12 @@ pub async fn store_forget_ids(
         if end_dead_removals(&store).await? {
             continue;
         }
+        roll_all_forward(storage, &store, store.nights()).await?;
         if let Some(summary) = attempt(storage, &store, request, resources, progress).await? {
             // Also if an execution before this one committed and died.
-            roll_all_forward(storage, store.folder(), store.nights()).await?;
-            let commit = open_store(storage, &request.store).await?.sequence();
-            return Ok(ForgetIdsSummary { commit, ..summary });
+            let committed = open_store(storage, &request.store).await?;
+            roll_all_forward(storage, &committed, committed.nights()).await?;
+            return Ok(ForgetIdsSummary { commit: committed.sequence(), ..summary });
         }
         tracing::warn!("somebody else committed meanwhile: looking again");
     }
@@ -126,6 +130,7 @@ async fn attempt(
         nights: found.runs.iter().rev().map(|run| run.dt.clone()).collect(),
         results: Vec::new(),
     };
+    let forgetting = Forgetting { store, ids, represented: &found.represented };
     let mut runs: HashMap<String, RunWithout> = found.runs.into_iter().map(|run| (run.dt.clone(), run)).collect();
     let mut changed = Vec::new();
     // Until the commit, a failure deletes what it finds here.
@@ -140,7 +145,7 @@ async fn attempt(
             let files = of_run(&without.run.files, &new);
             upload_new(store.folder(), &files, &mut written, "publish", &Progress::default()).await?;
         }
-        if let Some(left) = results_without(storage, night, ids, temp.path()).await? {
+        if let Some(left) = results_without(storage, night, (ids, &found.represented), temp.path()).await? {
             left.publish(storage, store, &mut new, &mut written).await?;
             summary.results.push(night.dt.clone());
         }
@@ -151,14 +156,79 @@ async fn attempt(
     }
     debug_assert!(runs.is_empty(), "each run that was rewritten is of a night of the store");
     debug_assert!(changed.is_sorted_by(|a, b| a.dt < b.dt), "a night is changed once");
+    if changed.is_empty() {
+        return Ok(Some(summary));
+    }
+    let changes = changes_without(storage, forgetting, temp.path(), &mut written).await?;
     written.keep();
-    if changed.is_empty() || commit_forgetting(store, changed).await? {
+    if commit_forgetting(store, changed, changes).await? {
         return Ok(Some(summary));
     }
     // Another commit was first. What it shares with this one, its own execution has written.
     written.delete();
     Ok(None)
 }
+
+/// Writes the sets of changes of all outputs anew, as far as they name one of the documents, and that those which they
+/// represented are restored.
+async fn changes_without(
+    storage: &Storage,
+    forgetting: Forgetting<'_>,
+    temp: &Path,
+    written: &mut NewFiles,
+) -> Result<ChangeSet> {
+    let Forgetting { store, ids, .. } = forgetting;
+    let dt = store.changed_night().ok_or_else(|| Fault::internal("forget", "a store without a night"))?;
+    let newest = store.nights().last().map(Night::output_root);
+    let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
+    let roots: BTreeSet<&str> = store.nights().iter().map(Night::output_root).chain(of_changes).collect();
+    let mut set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+    for (i, root) in roots.into_iter().enumerate() {
+        let output = storage.folder(root)?;
+        let mut of = ChangedOutput { output: root.to_owned(), removed: Vec::new(), added: Vec::new() };
+        let mut staged = Vec::new();
+        let log = TableLog::open(&output, &CHANGES).await?;
+        for (j, file) in log.files().enumerate() {
+            let parquet = ParquetFile::open(log.table().join(&file.path).file().await?).await?;
+            if !names_any(&parquet, &CHANGES, ids).await? {
+                continue;
+            }
+            let folder = temp.join(format!("changes-{i}-{j}"));
+            create_folder(&folder)?;
+            let mut writer = DatasetWriter::new(&folder, CHANGES.name, CHANGES.schema, &[]);
+            let mut batches = parquet.stream(parquet.whole(&column_names(&CHANGES)))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                writer.write(left(&CHANGES, columns, ids, &Clusters::default())?)?;
+            }
+            of.removed.push(format!("{}/{}", CHANGES.name, file.path));
+            add(&mut of, &mut staged, &file.dt, writer.finish()?);
+        }
+        if Some(root) == newest {
+            let folder = temp.join("changes");
+            create_folder(&folder)?;
+            add(&mut of, &mut staged, dt, forgetting.write(&folder).await?);
+        }
+        if of.added.is_empty() && of.removed.is_empty() {
+            continue;
+        }
+        let of_output = ChangeSet { outputs: vec![of], ..set.clone() };
+        upload_changes(store, (&output, &staged), &of_output, written).await?;
+        set.outputs.extend(of_output.outputs);
+    }
+    Ok(set)
+}
+
+/// Adds staged files of changes to those of an output. Files without rows are left out: several would have one name.
+fn add(of: &mut ChangedOutput, staged: &mut Vec<StagedFile>, dt: &str, files: Vec<StagedFile>) {
+    let files: Vec<StagedFile> = files.into_iter().filter(|file| file.record.rows > 0).collect();
+    let records: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
+    of.added.extend(ChangedOutput::adding(&of.output, dt, &records).added);
+    staged.extend(files);
+}
+
+/// The documents that forgotten ones represented in their own nights, by date.
+type Represented = HashMap<String, HashSet<String>>;
 
 /// The results of a night without the forgotten documents.
 struct ResultsLeft {
@@ -188,7 +258,7 @@ impl ResultsLeft {
 async fn results_without(
     storage: &Storage,
     night: &Night,
-    ids: &ForgottenIds,
+    (ids, represented): (&ForgottenIds, &Represented),
     temp: &Path,
 ) -> Result<Option<ResultsLeft>> {
     let root = storage.folder(night.output_root())?;
@@ -199,6 +269,7 @@ async fn results_without(
         let files = open(&root, &manifest, night, dataset).await?;
         for file in &files {
             any |= names_any(file, dataset, ids).await?;
+            any |= dataset.name == REDECIDED && decides_any(file, represented).await?;
         }
         datasets.push((dataset, files));
     }
@@ -220,7 +291,14 @@ async fn results_without(
             let mut batches = file.stream(file.whole(&names))?;
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &file.file.url };
-                writer.write(left(dataset, columns, ids, &clusters)?)?;
+                let mut rows = left(dataset, columns, ids, &clusters)?;
+                if dataset.name == REDECIDED {
+                    let columns = Columns { batch: &rows, file: &file.file.url };
+                    let stays: BooleanArray =
+                        of_represented(columns, represented)?.into_iter().map(|is| Some(!is)).collect();
+                    rows = filter_record_batch(&rows, &stays).map_err(internal)?;
+                }
+                writer.write(rows)?;
             }
         }
         staged.extend(writer.finish()?);
@@ -253,6 +331,7 @@ async fn open(
 
 const DECISIONS: &str = "decisions";
 const REDECIDED: &str = "redecided";
+const OF_DT: &str = "of_dt";
 
 /// Returns the columns of a dataset by which a row is about a document: if one of them names a forgotten one, the row goes.
 fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
@@ -270,11 +349,14 @@ fn mentions(dataset: &PublishedDataset) -> &'static [&'static str] {
     match dataset.name {
         DECISIONS => &[CANONICAL_ID, CLUSTER_ID],
         REDECIDED => &[CANONICAL_ID, "former_canonical_id"],
+        "changes" => &[CANONICAL_ID, CANONICAL_ID_BEFORE],
         "quarantine" => &["id"],
         _ => &[],
     }
 }
 
+const DECISION: &str = "decision";
+const DISTANCE: &str = "distance";
 const CLUSTER_ID: &str = "cluster_id";
 const CLUSTER_SIZE: &str = "cluster_size";
 
@@ -295,6 +377,29 @@ async fn names_any(file: &ParquetFile, dataset: &PublishedDataset, ids: &Forgott
         }
     }
     Ok(false)
+}
+
+/// Returns whether a file of `redecided` has a document that a forgotten one represented in its own night.
+async fn decides_any(file: &ParquetFile, represented: &Represented) -> Result<bool> {
+    let mut batches = file.stream(file.whole(&[DOC_ID, OF_DT]))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &file.file.url };
+        if of_represented(columns, represented)?.contains(&true) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns which rows of `redecided` are about documents that forgotten ones represented in their own nights. These are kept
+/// by their own nights from now on, whatever later ones said.
+fn of_represented(columns: Columns<'_>, represented: &Represented) -> Result<Vec<bool>> {
+    let nights = columns.primitive::<Date32Type>(OF_DT)?.iter();
+    let is = |(id, day): (Option<&str>, Option<i32>)| {
+        let night = day.and_then(date_of_day).and_then(|dt| represented.get(&dt));
+        night.zip(id).is_some_and(|(of, id)| of.contains(id))
+    };
+    Ok(columns.strings(DOC_ID)?.iter().zip(nights).map(is).collect())
 }
 
 /// The clusters of a night that lose documents.
@@ -365,6 +470,10 @@ fn left(
             *stays &= !id.is_some_and(|id| ids.has(id));
         }
     }
+    // A document that a forgotten one represents is kept.
+    let is_decided = [DECISIONS, REDECIDED].contains(&dataset.name);
+    let canonical = is_decided.then(|| columns.strings(CANONICAL_ID)).transpose()?;
+    let is_restored = |row: usize| canonical.is_some_and(|of| of.is_valid(row) && ids.has(of.value(row)));
     let mut arrays: Vec<ArrayRef> = Vec::new();
     for field in dataset.schema.fields() {
         let name = field.name().as_str();
@@ -374,6 +483,15 @@ fn left(
             _ if mentions(dataset).contains(&name) => {
                 let named = columns.strings(name)?.iter();
                 Arc::new(named.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>())
+            }
+            DECISION | REASON if is_decided => {
+                let new = if name == DECISION { "keep" } else { RESTORED };
+                let rows = columns.strings(name)?.iter().enumerate();
+                Arc::new(rows.map(|(row, value)| if is_restored(row) { Some(new) } else { value }).collect::<StringArray>())
+            }
+            DISTANCE | LOST_SHARE | REFERENCE if is_decided => {
+                let gone: BooleanArray = (0..columns.batch.num_rows()).map(|row| Some(is_restored(row))).collect();
+                nullif(&columns.get_or_null(field)?, &gone).map_err(internal)?
             }
             _ => columns.get_or_null(field)?,
         });

@@ -3,6 +3,7 @@
 //! [`run()`] runs one. What nights published is read, checked, filtered and forgotten here too.
 
 mod breakers;
+mod changes;
 mod check;
 mod document;
 mod documents;

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nearprint_fault::{ErrorKind, Fault, Result, Words, key, words};
-use nearprint_parquet::{DELTA_LOG, DT, PUBLISHED};
+use nearprint_parquet::{DELTA_LOG, DT, PublishedDataset};
 use nearprint_storage::Folder;
 use nearprint_store::{RECORDS, night_records};
 
@@ -111,12 +111,12 @@ pub(crate) async fn tidy_output(output: &Folder, dt: &str) {
 
 /// Returns the folders of an output that have folders of nights.
 fn roots_of(output: &Folder) -> Vec<Folder> {
-    PUBLISHED.iter().map(|dataset| dataset.name).chain([RECORDS]).map(|name| output.join(name)).collect()
+    PublishedDataset::tables().map(|dataset| dataset.name).chain([RECORDS]).map(|name| output.join(name)).collect()
 }
 
 /// Returns the folders of an output into which a night is written.
 fn places_of(output: &Folder, dt: &str) -> Vec<Folder> {
-    let tables = PUBLISHED.iter().map(|dataset| output.join(dataset.name));
+    let tables = PublishedDataset::tables().map(|dataset| output.join(dataset.name));
     let of_tables = tables.flat_map(|table| [table.join(DELTA_LOG), table.join(&format!("{DT}={dt}"))]);
     of_tables.chain([output.join(&night_records(dt))]).collect()
 }

@@ -9,10 +9,11 @@ use nearprint_pipeline::SpillStats;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
-    Damage, JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, generation_name, run_name, to_json,
+    ChangedOutput, Damage, JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, generation_name, run_name, to_json,
 };
 
 use super::breakers::MeasuredNight;
+use super::changes::{next_set, upload_changes};
 use super::manifest::Manifest;
 use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
@@ -25,6 +26,8 @@ use super::tables::roll_forward;
 pub(crate) struct Staged {
     pub(crate) files: Vec<StagedFile>,
     pub(crate) run: StagedRun,
+    /// What the commit changes in the corpus.
+    pub(crate) changes: Vec<StagedFile>,
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) counts: RunCounts,
     pub(crate) references: Vec<JoinedReference>,
@@ -95,9 +98,12 @@ pub(crate) async fn publish(
     upload_new(&plan.output, &named(&staged.files, &night), &mut new, "publish", progress).await?;
     new.put(&plan.output, &format!("{}/{MANIFEST}", night.generation_path()), content).await?;
     upload_new(plan.store.folder(), &of_run(&run_files, &night), &mut new, "commit", progress).await?;
+    let records: Vec<FileRecord> = staged.changes.iter().map(|file| file.record.clone()).collect();
+    let changes = next_set(&plan.store, ChangedOutput::adding(plan.output.url(), &request.dt, &records));
+    upload_changes(&plan.store, (&plan.output, &staged.changes), &changes, &mut new).await?;
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
     new.keep();
-    match plan.store.commit(&night, request.keep_nights, &made_by).await {
+    match plan.store.commit(&night, &changes, request.keep_nights, &made_by).await {
         Ok(true) => {}
         Ok(false) => {
             delete_unpublished(&plan.store, &night, new).await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, night_pattern};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::LossLimit;
-use nearprint_parquet::PUBLISHED;
+use nearprint_parquet::PublishedDataset;
 use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode};
 use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
@@ -253,8 +253,7 @@ impl RunRequest {
         let (store, output) = (storage.folder(&self.store)?, storage.folder(&self.output)?);
         store.refuse_file_in_its_way()?;
         output.refuse_file_in_its_way()?;
-        let results = PUBLISHED
-            .iter()
+        let results = PublishedDataset::tables()
             .map(|dataset| ("output", &self.output, output.join(dataset.name).join(&format!("dt={}", self.dt))));
         let places: Vec<_> = results.chain([("store", &self.store, store.clone())]).collect();
         let spill = spill.display().to_string();

@@ -8,7 +8,7 @@ use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
-    CommandContext, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates,
+    CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates, NightsChange,
     PairCounts, PairsMode, Redeciding, RemainingTime, Resources, SpillStats, Tonight, existing_of_all,
     fingerprint_documents, recrawls, refuse_beyond_driver, write_quarantine, write_run, write_skipped,
 };
@@ -19,6 +19,7 @@ use nearprint_store::{RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Engine;
 
 use super::breakers::{MeasuredNight, TrippedBreaker, counted_sources, lost_most};
+use super::changes::roll_others_forward;
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
@@ -111,6 +112,7 @@ async fn attempt(work: CommandContext<'_>, request: &RunRequest, written: Option
     let (storage, resources) = (work.storage, work.resources);
     let plan = plan(storage, request).await?;
     let tables = roll_forward(storage, plan.store.folder(), &plan.output, None).await?;
+    roll_others_forward(storage, &plan.store, &plan.output).await;
     match course(storage, request, &plan, &tables, written).await? {
         Course::AlreadyPublished => return published_already(storage, plan, request).await,
         // Another run may have published the night since the store was opened.
@@ -298,6 +300,15 @@ async fn stage(
     let run = run.redeciding(&run_folder, &plan.config_digest, &redecisions)?;
     files.extend(redecided);
     files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
+    let tonight = DecidedNight {
+        batch: &batch,
+        decisions: &decisions,
+        recrawls: &recrawls,
+        redecisions: &redecisions,
+        run: &run,
+    };
+    let (store, dt) = (&plan.store, Some(request.dt.as_str()));
+    let changes = NightsChange { store, dt, tonight: Some(tonight), leaving: &leaving }.write(folder).await?;
     let (n_same_id, by_recrawl) = (recrawls.n_same_id(), Some(recrawls.counts(batch.n_rows)));
     let counted = counted_sources(&batch, &decisions);
     let measured = MeasuredNight::of(&batch, &decisions, &counted, &request.breakers, loss);
@@ -305,7 +316,7 @@ async fn stage(
     let decisions = decided;
     let counts =
         RunCounts { documents, n_existing, n_same_id, by_recrawl, pairs, decisions, n_orphaned, n_restored, sources };
-    Ok(Staged { files, run, bad_files, counts, references, spill, n_tables, n_slices, measured })
+    Ok(Staged { files, run, changes, bad_files, counts, references, spill, n_tables, n_slices, measured })
 }
 
 /// Expects the time of the joins. An engine has another speed, and nothing is expected of it.

@@ -10,9 +10,9 @@ use nearprint_store::{Store, StoreInfo, Writers, maintain};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::changes::{Leave, commit_leaving};
 use crate::published::{commit_and_stale, open_store};
 use crate::request::check_date;
-use crate::tables::roll_all_forward;
 
 /// Describes the store at a place by its newest commit.
 ///
@@ -102,7 +102,7 @@ pub async fn store_index(
 /// # run(&storage, &request, &Resources::default(), &progress).await?;
 /// // `store` is a store in which one night is published.
 /// let request = DropNightRequest { store, dt: "2026-11-19".to_owned(), writers: Writers::Several };
-/// let dropped = store_drop_night(&storage, &request).await?;
+/// let dropped = store_drop_night(&storage, &request, &Resources::default()).await?;
 /// assert_eq!((dropped.commit, dropped.stale.len()), (2, 0));
 /// assert_eq!(store_info(&storage, &request.store).await?.n_nights, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -111,14 +111,19 @@ pub async fn store_index(
 ///
 /// # Errors
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the store has no such night.
-pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> Result<DropNightSummary> {
+pub async fn store_drop_night(
+    storage: &Storage,
+    request: &DropNightRequest,
+    resources: &Resources,
+) -> Result<DropNightSummary> {
     check_date(&request.dt)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
-    let dropped = maintain::drop_night(&store, &request.dt).await?;
-    roll_all_forward(storage, store.folder(), std::slice::from_ref(&dropped)).await?;
+    let leave = Leave::Dropped(request.dt.clone());
+    let dropped = commit_leaving(storage, store.folder(), resources, &leave).await?;
     let store = open_store(storage, &request.store).await?;
-    let (commit, stale) = commit_and_stale(&store, &dropped);
+    let dropped = dropped.first().ok_or_else(|| Fault::internal("drop-night", "a night was dropped without one"))?;
+    let (commit, stale) = commit_and_stale(&store, dropped);
     Ok(DropNightSummary { store: request.store.clone(), dt: request.dt.clone(), commit, stale })
 }
 
@@ -128,15 +133,17 @@ pub async fn store_drop_night(storage: &Storage, request: &DropNightRequest) -> 
 /// # Errors
 /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the date is later than the newest night; an error if
 /// the date does not exist, or if the store or an output cannot be read or written.
-pub async fn store_forget_before(storage: &Storage, request: &ForgetBeforeRequest) -> Result<ForgetBeforeSummary> {
+pub async fn store_forget_before(
+    storage: &Storage,
+    request: &ForgetBeforeRequest,
+    resources: &Resources,
+) -> Result<ForgetBeforeSummary> {
     check_date(&request.before)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
-    let forgotten = maintain::forget_before(&store, &request.before).await?;
+    let leave = Leave::Before(request.before.clone());
     // If this is killed, the next run into an output takes the nights out of its tables.
-    roll_all_forward(storage, store.folder(), &forgotten).await?;
-    // An execution before this one may have committed and died.
-    roll_all_forward(storage, store.folder(), store.nights()).await?;
+    let forgotten = commit_leaving(storage, store.folder(), resources, &leave).await?;
     let store = open_store(storage, &request.store).await?;
     Ok(ForgetBeforeSummary {
         store: request.store.clone(),

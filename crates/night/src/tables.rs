@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use nearprint_delta::{TableChange, TableFile, TableLog};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::PUBLISHED;
+use nearprint_parquet::{CHANGES, PUBLISHED};
 use nearprint_storage::{Folder, Storage};
 use nearprint_store::{Night, Store, damaged};
 
+use super::changes::missing_changes;
 use super::manifest::Manifest;
 
 /// The number of times that the next versions of the tables are tried while other writers are faster.
@@ -32,6 +33,7 @@ pub(crate) async fn roll_forward(
     own: Option<&str>,
 ) -> Result<Vec<TableLog>> {
     let mut logs = read_tables(output).await?;
+    let mut changes = TableLog::open(output, &CHANGES).await?;
     for _ in 0..MAX_ATTEMPTS {
         let opened = Store::open(store).await?;
         let newest = opened.nights().last().map(|night| night.dt.as_str()).or(opened.changed_night());
@@ -40,7 +42,11 @@ pub(crate) async fn roll_forward(
         };
         // A store that has lost its identity names its tables without one.
         let identity = opened.identity().await?.unwrap_or_default();
-        if write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await? {
+        // The decisions come last, so whoever finds a night there finds what it changed too.
+        if write_changes(storage, &opened, output, &mut changes, (newest, &identity), own).await?
+            && write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await?
+        {
+            write_checkpoints(std::slice::from_mut(&mut changes)).await;
             write_checkpoints(&mut logs).await;
             return Ok(logs);
         }
@@ -59,14 +65,15 @@ async fn write_checkpoints(logs: &mut [TableLog]) {
     }
 }
 
-/// Brings the tables of all outputs of some nights to the state of the store.
+/// Brings the tables of all outputs of some nights, and those of the newest set of changes, to the state of the store.
 ///
 /// # Errors
 /// The same as those of [`roll_forward`], without those of a night of its own.
-pub(crate) async fn roll_all_forward(storage: &Storage, store: &Folder, nights: &[Night]) -> Result<()> {
-    let roots: BTreeSet<&str> = nights.iter().map(Night::output_root).collect();
+pub(crate) async fn roll_all_forward(storage: &Storage, store: &Store, nights: &[Night]) -> Result<()> {
+    let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
+    let roots: BTreeSet<&str> = nights.iter().map(Night::output_root).chain(of_changes).collect();
     for root in roots {
-        roll_forward(storage, store, &storage.folder(root)?, None).await?;
+        roll_forward(storage, store.folder(), &storage.folder(root)?, None).await?;
     }
     Ok(())
 }
@@ -96,7 +103,31 @@ async fn write_missing(
     Ok(true)
 }
 
-/// Reads the logs of all tables of an output, in the order in which they come to name a night.
+/// Writes the next version of the table `changes`, if it lacks the newest set of changes. Returns `false` if another writer
+/// was faster: its version is read.
+async fn write_changes(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &mut TableLog,
+    (newest_night, identity): (&str, &str),
+    own: Option<&str>,
+) -> Result<bool> {
+    let change = match missing_changes(storage, store, output, log).await {
+        Ok(change) if change.is_empty() => return Ok(true),
+        Ok(change) => change,
+        Err(error) if own.is_some() => return Err(error),
+        Err(error) => {
+            tracing::warn!(table = log.table().url(), %error, "a set of changes is not in the table");
+            return Ok(true);
+        }
+    };
+    let is_written = log.write(&change, newest_night, identity).await?;
+    log.refresh().await?;
+    Ok(is_written)
+}
+
+/// Reads the logs of the tables of nights of an output, in the order in which they come to name a night.
 pub(crate) async fn read_tables(output: &Folder) -> Result<Vec<TableLog>> {
     let read = PUBLISHED.iter().map(|dataset| TableLog::open(output, dataset));
     futures::future::try_join_all(read).await

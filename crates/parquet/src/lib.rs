@@ -36,7 +36,7 @@ pub use paged_batches::PagedBatches;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
 pub use parquet_file::{ParquetFile, Read, caught, count, joined_row_groups, panicked, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload, upload_new};
-pub use published::{DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
+pub use published::{CHANGES, DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use sorted_copy::{PagesRead, SortedCopy};
 pub use sought::Sought;
 pub use writer::{

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::schema::{DECISIONS, PAIRS, QUARANTINE, REDECIDED, SKIPPED, SUPERSEDED};
+use crate::schema::{CHANGES as CHANGES_SCHEMA, DECISIONS, PAIRS, QUARANTINE, REDECIDED, SKIPPED, SUPERSEDED};
 use crate::writer::is_part_name;
 
 /// The column by which the tables are partitioned: the night's date.
@@ -36,12 +36,21 @@ pub static PUBLISHED: &[PublishedDataset] = &[
     PublishedDataset { name: "decisions", schema: &DECISIONS },
 ];
 
+/// The dataset of what commits change in the corpus. It belongs to no night: each commit that changes nights adds to it, and
+/// a night that is replaced takes nothing away.
+pub static CHANGES: PublishedDataset = PublishedDataset { name: "changes", schema: &CHANGES_SCHEMA };
+
 impl PublishedDataset {
+    /// Returns all datasets that are tables: those of nights, and [`CHANGES`].
+    pub fn tables() -> impl Iterator<Item = &'static Self> {
+        PUBLISHED.iter().chain([&CHANGES])
+    }
+
     /// Returns the dataset of a file, which is given by its path below the output or as the manifest names it.
     #[must_use]
     pub fn of(path: &str) -> Option<&'static Self> {
         let name = path.split('/').next()?;
-        PUBLISHED.iter().find(|dataset| dataset.name == name)
+        Self::tables().find(|dataset| dataset.name == name)
     }
 }
 

@@ -30,6 +30,8 @@ pub const LOST_SHARE: &str = "lost_share";
 pub const TEXT_HASH: &str = "text_hash";
 /// The column of the ids of canonical documents.
 pub const CANONICAL_ID: &str = "canonical_id";
+/// The column of the reasons of decisions.
+pub const REASON: &str = "reason";
 /// The column that says how the text of a document compares with what the newest earlier night had under its id.
 pub const RECRAWL: &str = "recrawl";
 /// The column of the dates of the first nights that had the ids of documents.
@@ -90,7 +92,7 @@ pub static WIDE_FINGERPRINTS: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 /// The columns of a run's documents with a fingerprint, sorted by (`fingerprint`, `doc_id`). A date that is missing in the
-/// run's files is that of its night: the files of release 0.2.0 have no dates.
+/// run's files is that of its night, and a reason that is missing is unknown: the files of release 0.2.0 have neither.
 pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(FINGERPRINT, DataType::UInt64),
@@ -101,19 +103,29 @@ pub static RUN: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable(N_FEATURES, DataType::UInt32),
         first_seen(),
         last_changed(),
+        nullable(REASON, DataType::Utf8),
+        nullable(REFERENCE, DataType::Utf8),
     ])
 });
 
 /// The columns of a run's documents below the feature floor, sorted by (`text_hash`, `doc_id`).
 pub static SHORT: LazyLock<SchemaRef> = LazyLock::new(|| {
-    let canonical = nullable(CANONICAL_ID, DataType::Utf8);
-    schema(vec![text_hash(), required(DOC_ID, DataType::Utf8), canonical, first_seen(), last_changed()])
+    schema(vec![
+        text_hash(),
+        required(DOC_ID, DataType::Utf8),
+        nullable(CANONICAL_ID, DataType::Utf8),
+        first_seen(),
+        last_changed(),
+        nullable(REASON, DataType::Utf8),
+        nullable(REFERENCE, DataType::Utf8),
+    ])
 });
 
 /// The columns of a run's documents without text, sorted by `doc_id`. Such documents shadow earlier versions of
 /// themselves and take part in nothing else.
-pub static EMPTY: LazyLock<SchemaRef> =
-    LazyLock::new(|| schema(vec![required(DOC_ID, DataType::Utf8), first_seen(), last_changed()]));
+pub static EMPTY: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![required(DOC_ID, DataType::Utf8), first_seen(), last_changed(), nullable(REASON, DataType::Utf8)])
+});
 
 /// The columns of a run's ids, sorted by (`id_hash`, `row`).
 pub static IDS: LazyLock<SchemaRef> =
@@ -142,6 +154,8 @@ pub static REDECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         required("row", DataType::UInt32),
         nullable(CANONICAL_ID, DataType::Utf8),
         nullable(CANONICAL_HASH, DataType::UInt32),
+        required(REASON, DataType::Utf8),
+        nullable(REFERENCE, DataType::Utf8),
     ])
 });
 
@@ -224,6 +238,30 @@ pub static REDECIDED: LazyLock<SchemaRef> = LazyLock::new(|| {
         required("cause", DataType::Utf8),
     ])
 });
+
+/// The columns of the documents whose states in the corpus a commit changed, sorted by `doc_id`.
+pub static CHANGES: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required(CHANGE_SET, DataType::Int64),
+        required(DOC_ID, DataType::Utf8),
+        required("change", DataType::Utf8),
+        required("text_changed", DataType::Boolean),
+        nullable("of_dt", DataType::Date32),
+        nullable("decision", DataType::Utf8),
+        nullable(CANONICAL_ID, DataType::Utf8),
+        nullable(REFERENCE, DataType::Utf8),
+        nullable(REASON, DataType::Utf8),
+        nullable("decision_before", DataType::Utf8),
+        nullable(CANONICAL_ID_BEFORE, DataType::Utf8),
+        nullable("reference_before", DataType::Utf8),
+        nullable("reason_before", DataType::Utf8),
+    ])
+});
+
+/// The column of the numbers of the sets of changes, in the order of the commits that made them.
+pub const CHANGE_SET: &str = "change_set";
+/// The column of the ids of the documents that were canonical before a change.
+pub const CANONICAL_ID_BEFORE: &str = "canonical_id_before";
 
 /// The columns of documents without a fingerprint, sorted by `doc_id`.
 pub static SKIPPED: LazyLock<SchemaRef> =

@@ -29,6 +29,7 @@ pub use join_plan::{JoinPlan, PlanRequest, PlanSummary, PlannedSketches, Planned
 pub use operators::reduce::SpillStats;
 pub use remaining_time::RemainingTime;
 pub use resources::Resources;
+pub use stages::changes::{DecidedNight, Forgetting, NightsChange};
 pub use stages::decide::{ClusterRule, DecisionBasis, DecisionCounts, Decisions, StarQuality};
 pub use stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 pub use stages::fingerprint::{

@@ -8,11 +8,12 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use nearprint_fault::{Fault, Result, foreign};
-use nearprint_parquet::{FileRecord, published_path};
+use nearprint_parquet::{FileRecord, PublishedName, published_path};
 use nearprint_storage::{Folder, Sha256Hex};
 use serde::{Deserialize, Serialize};
 
 use crate::error::damaged_commit;
+use crate::writer::run_digest;
 use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
 
 pub const VERSION: u32 = 2;
@@ -44,6 +45,8 @@ pub struct Commit {
     pub indexes: Vec<SegmentRecord>,
     /// The nights that the store has forgotten by their age, or `None` if there are none.
     pub forgotten: Option<Forgotten>,
+    /// What the newest commit that changed nights changed in the corpus, or `None` if that was one of release 0.2.0.
+    pub changes: Option<ChangeSet>,
     /// The names that `store gc` is deleting. A commit that needs one of them is refused.
     pub removing: Vec<Removal>,
     /// The digests of the pages from which the commit was read. [`encode`](Self::encode) ignores them.
@@ -83,6 +86,10 @@ pub struct CommitFile {
     /// The field is left out in a store that has forgotten no night by its age.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     forgotten: Option<Forgotten>,
+    /// The field is left out after a commit of release 0.2.0. Releases that do not know it refuse the commit: they would
+    /// change nights and not say so to those who follow the changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changes: Option<ChangeSet>,
     /// The field is left out if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     removing: Vec<Removal>,
@@ -122,6 +129,51 @@ pub struct Forgotten {
     pub before: String,
     /// The digest of their runs, with which the lists of joined runs of later nights begin ([`JoinedRuns`]).
     pub runs: String,
+}
+
+/// What a commit changes in the corpus: files of the dataset `changes`. The tables follow it, and only then another commit
+/// changes nights.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSet {
+    /// The number of the set, from 1.
+    pub number: u64,
+    /// The outputs whose tables change.
+    pub outputs: Vec<ChangedOutput>,
+}
+
+/// The files that a set of changes brings into the table of an output, and takes out of it. Their names are paths below the
+/// output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedOutput {
+    /// The root of the results.
+    pub output: String,
+    /// The files that leave the table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// The files that come into it.
+    pub added: Vec<FileRecord>,
+}
+
+impl ChangedOutput {
+    /// Returns staged files under the names that they have below an output, as files that come into its table. `dt` is the
+    /// date under which the table has them.
+    #[must_use]
+    pub fn adding(output: &str, dt: &str, staged: &[FileRecord]) -> Self {
+        // Rows have the number of their set, so only equal sets of one number have equal names.
+        let digest = run_digest(staged);
+        let named = |file: &FileRecord| FileRecord { name: published_path(&file.name, dt, &digest), ..file.clone() };
+        Self { output: output.to_owned(), removed: Vec::new(), added: staged.iter().map(named).collect() }
+    }
+}
+
+impl ChangeSet {
+    /// Returns the names of its files, in the form that removals use.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let added = self.outputs.iter().flat_map(|output| &output.added);
+        added.filter_map(|file| Some(generation_name(PublishedName::parse(file.name.split_once('/')?.1)?.generation)))
+    }
 }
 
 /// A night: its run in the store, and its results.
@@ -415,6 +467,7 @@ impl CommitFile {
             segments,
             indexes,
             forgotten: self.forgotten,
+            changes: self.changes,
             removing: self.removing,
             pages,
         })
@@ -487,6 +540,7 @@ impl Commit {
             segments,
             indexes,
             forgotten: self.forgotten.clone(),
+            changes: self.changes.clone(),
             removing: self.removing.clone(),
             sha256: None,
         };
@@ -547,7 +601,8 @@ impl Commit {
         let nights = self.nights.iter().flat_map(|n| [run_name(&n.run.digest), generation_name(&n.gen_digest)]);
         let segments = self.segments.iter().map(|s| segment_name(&s.digest));
         let indexes = self.indexes.iter().map(|index| index_name(&index.digest));
-        nights.chain(segments).chain(indexes).chain(self.pages.iter().map(|page| page_name(page)))
+        let changes = self.changes.iter().flat_map(ChangeSet::names);
+        nights.chain(segments).chain(indexes).chain(changes).chain(self.pages.iter().map(|page| page_name(page)))
     }
 }
 

@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::datatypes::UInt32Type;
 use futures::future::FutureExt;
 use futures::stream::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_parquet::schema::{CANONICAL_HASH, CANONICAL_ID, DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
 use nearprint_parquet::{Columns, ParquetFile, Read, fixed, selection};
+use nearprint_storage::row_number;
 
 use crate::commit::Night;
 use crate::error::damaged;
-use crate::reader::{JoinedNights, OwnDocuments, at_once, between};
-use crate::redecided::{Redecided, RedecidedRows};
+use crate::reader::{JoinedNights, Names, OwnDocuments, at_once, between};
+use crate::redecided::{DecisionColumns, NewDecision, Redecided, RedecidedRows, StoredDecision, StoredOutcome};
 use crate::shadows::Shadowed;
 use crate::store::Store;
 use crate::writer::{canonical_hash, id_hash};
@@ -38,6 +39,19 @@ pub struct StoredRows {
     pub batch: RecordBatch,
     /// Whether these documents are below the feature floor.
     pub are_short: bool,
+}
+
+/// A document of a run, with what became of it: in its night, or in a later one that decided it again.
+#[derive(Debug)]
+pub struct StoredDocument<'a> {
+    /// Its row in the run.
+    pub row: u32,
+    /// Its id.
+    pub id: &'a str,
+    /// The hash of its normalised text. `None` means that it has no text, or that its text was not hashed.
+    pub text_hash: Option<[u8; 16]>,
+    /// What became of it.
+    pub decision: StoredDecision,
 }
 
 /// What a search for dependents looks for, and the rows that take no part, or that later nights decided again.
@@ -93,10 +107,10 @@ impl JoinedNights<'_> {
         let is_also = |row: u32| also.is_some_and(|rows| rows.contains(row));
         let dependent = |row: u32, id: &str| Dependent { night: position, row, canonical_id: id.into() };
         let mut found = Vec::new();
-        for (&row, canonical) in redecided {
-            if let Some(canonical) = canonical
+        for (&row, decision) in redecided {
+            if let Some(canonical) = &decision.canonical
                 && is_live(&row)
-                && canonical.is_own
+                && canonical.is_own()
                 && (wanted.has(&canonical.id) || is_also(row))
             {
                 found.push(dependent(row, &canonical.id));
@@ -144,24 +158,64 @@ impl JoinedNights<'_> {
         (shadowed, redecided): (&Shadowed, &Redecided),
         mut each: impl FnMut(&str, Option<[u8; 16]>),
     ) -> Result<()> {
-        for night in &self.nights {
-            let (shadowed, restored) = (shadowed.get(&night.run.digest), redecided.restored(&night.run.digest));
-            for (name, rows) in documents_with_text(self.store, night)? {
-                let parquet = self.store.open_file(night, name).await?;
-                let mut row = rows.start;
-                let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID, TEXT_HASH]))?;
-                while let Some(batch) = batches.try_next().await? {
-                    let columns = Columns { batch: &batch, file: &parquet.file.url };
-                    let (ids, canonical) = (columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
-                    let hashes = columns.bytes::<16>(TEXT_HASH)?;
-                    for i in 0..batch.num_rows() {
-                        let is_kept = canonical.is_null(i) || restored.contains(row);
-                        if is_kept && !shadowed.is_some_and(|rows| rows.contains(row)) {
-                            each(ids.value(i), fixed(hashes, i));
-                        }
-                        row += 1;
-                    }
+        for (position, night) in self.nights.iter().enumerate() {
+            let shadowed = shadowed.get(&night.run.digest);
+            let kept = |document: StoredDocument<'_>| {
+                let is_kept = document.decision.outcome == StoredOutcome::Keep;
+                if is_kept && !shadowed.is_some_and(|rows| rows.contains(document.row)) {
+                    each(document.id, document.text_hash);
                 }
+            };
+            self.documents(position, None, redecided, kept).await?;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the documents of one of these nights, by its position, in the order of its run: with those of some
+    /// rows, which ascend, or with all.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn documents(
+        &self,
+        night: usize,
+        rows: Option<&[u32]>,
+        redecided: &Redecided,
+        mut each: impl FnMut(StoredDocument<'_>),
+    ) -> Result<()> {
+        let night = self.nights[night];
+        let again = redecided.of_run(&night.run.digest);
+        let columns = [&[DOC_ID, TEXT_HASH][..], &DecisionColumns::NAMES].concat();
+        let mut names = Names::default();
+        for (name, of_file) in self.store.datasets(night)? {
+            let parquet = self.store.open_file(night, name).await?;
+            let wanted = rows.map(|rows| within(rows, &of_file));
+            let read = match &wanted {
+                Some(wanted) if wanted.is_empty() => continue,
+                Some(wanted) => of_rows(&parquet, &columns, wanted)?,
+                None => parquet.whole(&columns),
+            };
+            let mut n_given = 0;
+            let mut batches = parquet.stream(read)?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
+                let decisions = DecisionColumns::of(columns)?;
+                for i in 0..batch.num_rows() {
+                    let of_file_row = match &wanted {
+                        Some(wanted) => wanted.get(n_given).copied(),
+                        None => Some(row_number(n_given)),
+                    };
+                    let more = || damaged(&parquet.file.url, "it gave more rows than were asked for");
+                    let row = of_file.start + of_file_row.ok_or_else(more)?;
+                    let own = || decisions.row(i, &mut names);
+                    let decision = again.and_then(|rows| rows.get(&row)).map_or_else(own, NewDecision::stored);
+                    each(StoredDocument { row, id: ids.value(i), text_hash: fixed(hashes, i), decision });
+                    n_given += 1;
+                }
+            }
+            if let Some(wanted) = wanted {
+                refuse_fewer(&parquet, n_given, wanted.len())?;
             }
         }
         Ok(())
@@ -197,8 +251,7 @@ impl JoinedNights<'_> {
     /// # Errors
     /// A file of the store is damaged or cannot be read.
     pub async fn decided_again_by(&self, night: &Night, rows: &mut Shadowed) -> Result<()> {
-        let nights: Vec<&Night> = self.nights.iter().copied().chain([night]).collect();
-        for redecision in self.store.redecisions_of(&nights).await? {
+        for redecision in self.redecisions_with(night).await? {
             if *redecision.by == *night.run.digest {
                 rows.entry(redecision.run.to_string()).or_default().insert(redecision.row);
             }

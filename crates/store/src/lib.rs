@@ -13,7 +13,7 @@
 //! use nearprint_parquet::upload;
 //! use nearprint_storage::{Progress, Storage};
 //! use nearprint_store::maintain::check;
-//! use nearprint_store::{JoinedRuns, MadeBy, Night, RunWriter, Store, id_hash};
+//! use nearprint_store::{ChangeSet, JoinedRuns, MadeBy, Night, RunWriter, Store, id_hash};
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
@@ -47,7 +47,8 @@
 //!     future: false,
 //!     redecides: false,
 //! };
-//! assert!(store.commit(&night, None, &made_by).await?);
+//! let changes = ChangeSet { number: 1, outputs: Vec::new() };
+//! assert!(store.commit(&night, &changes, None, &made_by).await?);
 //!
 //! let newest = Store::open(store.folder()).await?;
 //! assert_eq!((newest.sequence(), newest.info().n_fingerprints), (1, 2));
@@ -84,9 +85,9 @@ pub mod fuzzing {
     }
 }
 
-pub use commit::{Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
+pub use commit::{ChangeSet, ChangedOutput, Commit, Forgotten, JoinedRuns, Night, RunRecord, to_json};
 pub use delta_kernel::delta_kernel;
-pub use dependents::{Dependent, StoredRows, Wanted};
+pub use dependents::{Dependent, StoredDocument, StoredRows, Wanted};
 pub use error::{
     Damage, IsOutput, NoSuchNight, damaged, damaged_commit, file_and_reason, is_about_content, others_committed,
 };
@@ -96,7 +97,7 @@ pub use index::OpenIndex;
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnDocuments};
-pub use redecided::{NewCanonical, Redecided, RedecidedRows, Redecision};
+pub use redecided::{NewCanonical, NewDecision, RESTORED, Redecided, RedecidedRows, Redecision, StoredDecision, StoredOutcome};
 pub use shadows::{EarlierState, HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
 pub use states::{DocumentState, StateContent};
 pub use store::{KeptRun, MadeBy, Store, Writers, probe_conditional_put};

@@ -13,23 +13,25 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::{Origin, RowSet};
-use nearprint_parquet::schema::{CANONICAL_HASH, CANONICAL_ID, DOC_ID, FIRST_SEEN, LAST_CHANGED, TEXT_HASH};
+use nearprint_parquet::schema::{
+    CANONICAL_ID, DOC_ID, FIRST_SEEN, LAST_CHANGED, REASON, REFERENCE, TEXT_HASH,
+};
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
 use nearprint_storage::{day_of_date, in_memory};
 
 use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
 use crate::error::damaged;
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
-use crate::redecided::{NewCanonical, Redecided, Redecision};
+use crate::redecided::{DecisionColumns, NewCanonical, NewDecision, Redecided, Redecision, StoredDecision};
 use crate::shadows::{Recrawled, Recrawls, Shadow, Shadowed};
 use crate::store::Store;
 
-/// The names of runs. Each is held in memory once.
+/// Names of runs, and other strings of which few are different. Each is held in memory once.
 #[derive(Debug, Default)]
-struct Names(HashSet<Arc<str>>);
+pub(crate) struct Names(HashSet<Arc<str>>);
 
 impl Names {
-    fn of(&mut self, name: &str) -> Arc<str> {
+    pub(crate) fn of(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return Arc::clone(known);
         }
@@ -44,8 +46,8 @@ struct SameId {
     row: u32,
     own_run_row: u32,
     run_row: u32,
-    /// Whether that night kept it.
-    kept: bool,
+    /// What became of it in that night.
+    decision: StoredDecision,
     first_seen: i32,
     last_changed: i32,
 }
@@ -247,19 +249,23 @@ impl Store {
         }
         let (mut found, mut names) = (Vec::new(), Names::default());
         let parquet = self.open_file(night, "redecided").await?;
-        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, CANONICAL_HASH]))?;
+        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, REASON, REFERENCE]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (run, by, row) =
                 (columns.strings("run")?, columns.strings("by")?, columns.primitive::<UInt32Type>("row")?);
-            let (ids, hashes) = (columns.strings(CANONICAL_ID)?, columns.primitive::<UInt32Type>(CANONICAL_HASH)?);
-            found.extend((0..batch.num_rows()).map(|i| Redecision {
-                run: names.of(run.value(i)),
-                by: names.of(by.value(i)),
-                row: row.value(i),
-                canonical:
-                    ids.is_valid(i).then(|| NewCanonical { id: ids.value(i).into(), is_own: hashes.is_valid(i) }),
-            }));
+            let (ids, reasons) = (columns.strings(CANONICAL_ID)?, columns.strings(REASON)?);
+            let references = columns.strings(REFERENCE)?;
+            for i in 0..batch.num_rows() {
+                let reference = references.is_valid(i).then(|| names.of(references.value(i)));
+                let canonical = ids.is_valid(i).then(|| NewCanonical { id: ids.value(i).into(), reference });
+                found.push(Redecision {
+                    run: names.of(run.value(i)),
+                    by: names.of(by.value(i)),
+                    row: row.value(i),
+                    decision: NewDecision { canonical, reason: names.of(reasons.value(i)) },
+                });
+            }
         }
         Ok(found)
     }
@@ -292,6 +298,7 @@ impl Store {
     /// A file of the store is damaged or cannot be read.
     pub async fn recrawls<'a>(&'a self, dt: &str, own: &'a OwnDocuments<'a>) -> Result<Recrawls> {
         let (mut shadows, mut newest) = (Vec::new(), BTreeMap::<u32, NewestState>::new());
+        let mut later = RowSet::default();
         let redecided = self.nights_before(dt).redecided().await?;
         let this: Arc<str> = "".into();
         let others = (0..).zip(self.nights()).filter(|(_, night)| night.dt != dt);
@@ -305,27 +312,30 @@ impl Store {
             for same in found {
                 let (this, digest) = (Arc::clone(&this), Arc::clone(&digest));
                 if of.dt.as_str() < dt {
-                    let again = redecided.of_run(&of.run.digest).and_then(|rows| rows.get(&same.run_row));
-                    let kept = again.map_or(same.kept, Option::is_none);
+                    let again = redecided.of_row(&of.run.digest, same.run_row);
+                    let decision = again.map_or(same.decision, NewDecision::stored);
                     shadows.push(Shadow { run: digest, by: this, row: same.run_row });
                     let before = newest.get(&same.row).map_or(same.first_seen, |before| before.state.first_seen);
-                    let state = SameId { kept, first_seen: before.min(same.first_seen), ..same };
+                    let state = SameId { decision, first_seen: before.min(same.first_seen), ..same };
                     newest.insert(state.row, NewestState { night, state });
                 } else {
+                    later.insert(same.row);
                     shadows.push(Shadow { run: this, by: digest, row: same.own_run_row });
                 }
             }
         }
         let same_texts = self.same_texts(&newest, own).await?;
         let night = day_of_date(dt).ok_or_else(|| Fault::internal("recrawls", format!("'{dt}' is no date")))?;
-        let earlier = newest.into_values().map(|NewestState { state, .. }| Recrawled {
+        let earlier = newest.into_values().map(|NewestState { night, state }| Recrawled {
             row: state.row,
             first_seen: state.first_seen,
             last_changed: state.last_changed,
-            kept: state.kept,
             is_same: same_texts.contains(state.row),
+            night,
+            run_row: state.run_row,
+            decision: state.decision,
         });
-        Ok(Recrawls::new(night, earlier.collect(), shadows))
+        Ok(Recrawls::new(night, earlier.collect(), later, shadows))
     }
 
     /// Returns the rows of the query batch that have the text of their newest earlier state, or like it none.
@@ -465,23 +475,22 @@ async fn confirm_in(
     let selected = Some(selection(&wanted, parquet.n_rows()));
     drop(wanted);
     let mut of_rows = candidates.chunk_by(|a, b| a.0 == b.0);
-    let wanted = [DOC_ID, CANONICAL_ID, FIRST_SEEN, LAST_CHANGED];
+    let wanted = [&[DOC_ID, FIRST_SEEN, LAST_CHANGED][..], &DecisionColumns::NAMES].concat();
+    let mut names = Names::default();
     let mut batches = parquet.stream(Read { rows: selected, ..parquet.whole(&wanted) })?;
     while let Some(found) = batches.try_next().await? {
         let columns = Columns { batch: &found, file: &parquet.file.url };
         let ids = columns.strings(DOC_ID)?;
-        // Documents without text are never canonical.
-        let canonical = found.column_by_name(CANONICAL_ID);
+        let decisions = DecisionColumns::of(columns)?;
         let (first_seen, last_changed) = (dates(columns, FIRST_SEEN, day)?, dates(columns, LAST_CHANGED, day)?);
         for (i, of_row) in (0..found.num_rows()).zip(&mut of_rows) {
-            let kept = canonical.is_some_and(|c| c.is_null(i));
             let (first_seen, last_changed) = (first_seen(i), last_changed(i));
             let named = of_row.iter().filter(|(_, _, row)| *(own.id_of)(*row) == *ids.value(i));
             let state = |&(run_row, own_run_row, row): &(u32, u32, u32)| SameId {
                 row,
                 own_run_row,
                 run_row,
-                kept,
+                decision: decisions.row(i, &mut names),
                 first_seen,
                 last_changed,
             };
@@ -535,6 +544,20 @@ impl JoinedNights<'_> {
         self
     }
 
+    /// Returns the nights, by date.
+    pub fn nights(&self) -> impl Iterator<Item = &Night> {
+        self.nights.iter().copied()
+    }
+
+    /// Returns what these nights and one more night of the store decided again about each other's rows.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn redecisions_with(&self, night: &Night) -> Result<Vec<Redecision>> {
+        let nights: Vec<&Night> = self.nights.iter().copied().chain([night]).collect();
+        self.store.redecisions_of(&nights).await
+    }
+
     /// Returns the number of fingerprints of each night that has some, by date. Replaced versions of documents count too.
     #[must_use]
     pub fn n_fingerprints(&self) -> Vec<u64> {
@@ -568,12 +591,24 @@ impl JoinedNights<'_> {
     /// # Errors
     /// A file of the store is damaged or cannot be read.
     pub async fn redecided(&self) -> Result<Redecided> {
-        let dates: HashMap<&str, &str> = self.nights.iter().map(|n| (n.run.digest.as_str(), n.dt.as_str())).collect();
+        self.redecided_with("", &[]).await
+    }
+
+    /// Works like [`redecided`](Self::redecided) for these nights and one more, of the date `dt`, which is not among them and
+    /// decided `new` again.
+    ///
+    /// # Errors
+    /// A file of the store is damaged or cannot be read.
+    pub async fn redecided_with(&self, dt: &str, new: &[Redecision]) -> Result<Redecided> {
+        let dates = self.nights.iter().map(|n| (n.run.digest.as_str(), n.dt.as_str()));
+        // What is new does not name its own run.
+        let dates: HashMap<&str, &str> = dates.chain([("", dt)]).collect();
         let mut all = self.store.redecisions_of(&self.nights).await?;
+        all.extend_from_slice(new);
         all.sort_by_key(|redecision| dates.get(&*redecision.by));
         let mut redecided = Redecided::default();
-        for Redecision { run, row, canonical, .. } in all {
-            redecided.insert(&run, row, canonical);
+        for Redecision { run, row, decision, .. } in all {
+            redecided.insert(&run, row, decision);
         }
         Ok(redecided)
     }

@@ -8,6 +8,8 @@ use nearprint_join::RowSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::redecided::{StoredDecision, StoredOutcome};
+
 /// A row of a run whose document a run of a later date has again. If `run` or `by` is empty, it stands for the run that
 /// holds this shadow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +52,7 @@ struct DocumentHistory {
 }
 
 /// A document of the night that nights of earlier dates have too.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Recrawled {
     /// The row of the query batch.
     pub row: u32,
@@ -58,10 +60,25 @@ pub(crate) struct Recrawled {
     pub first_seen: i32,
     /// The date since which the newest earlier state had its text.
     pub last_changed: i32,
-    /// Whether the newest earlier state is kept: its night kept it, or a later one decided so.
-    pub kept: bool,
     /// Whether the newest earlier state has the same text.
     pub is_same: bool,
+    /// The position of the night of the newest earlier state among the nights of the store.
+    pub night: u32,
+    /// The row of the newest earlier state in the run of its night.
+    pub run_row: u32,
+    /// What became of the newest earlier state: in its night, or in a later one that decided it again.
+    pub decision: StoredDecision,
+}
+
+impl Recrawled {
+    fn is_kept(&self) -> bool {
+        self.decision.outcome == StoredOutcome::Keep
+    }
+
+    fn state(&self) -> EarlierState<'_> {
+        let Self { decision, is_same, night, run_row, .. } = self;
+        EarlierState { decision, is_same: *is_same, night: *night as usize, run_row: *run_row }
+    }
 }
 
 /// The documents of a night that other nights have too.
@@ -71,6 +88,8 @@ pub struct Recrawls {
     night: i32,
     /// The documents that nights of earlier dates have, by row.
     earlier: Vec<Recrawled>,
+    /// The documents that nights of later dates have, by row.
+    later: RowSet,
     /// The shadows, sorted.
     pub shadows: Vec<Shadow>,
 }
@@ -99,11 +118,23 @@ pub struct HistoryColumns {
 
 /// The state of a document in the latest earlier night that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EarlierState {
-    /// Whether the document is kept: its night kept it, or a later one decided so.
-    pub kept: bool,
+pub struct EarlierState<'a> {
+    /// What became of it: in that night, or in a later one before the night that decided it again.
+    pub decision: &'a StoredDecision,
     /// Whether it has the same text as the document of the night, or like it none.
     pub is_same: bool,
+    /// The position of its night among the nights of the store.
+    pub night: usize,
+    /// Its row in the run of that night.
+    pub run_row: u32,
+}
+
+impl EarlierState<'_> {
+    /// Returns whether the document is kept: its night kept it, or a later one decided so.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.decision.outcome == StoredOutcome::Keep
+    }
 }
 
 /// The shadowed rows of each run, by the run's digest.
@@ -111,10 +142,10 @@ pub type Shadowed = HashMap<String, RowSet>;
 
 impl Recrawls {
     /// Returns the recrawls of the night of a date. `earlier` are the documents that nights before it have, by row.
-    pub(crate) fn new(night: i32, earlier: Vec<Recrawled>, mut shadows: Vec<Shadow>) -> Self {
+    pub(crate) fn new(night: i32, earlier: Vec<Recrawled>, later: RowSet, mut shadows: Vec<Shadow>) -> Self {
         debug_assert!(earlier.is_sorted_by(|a, b| a.row < b.row), "a document is found by bisection");
         shadows.sort_unstable();
-        Self { night, earlier, shadows }
+        Self { night, earlier, later, shadows }
     }
 
     /// Returns the number of documents whose id a night of an earlier date has.
@@ -150,6 +181,11 @@ impl Recrawls {
         }
     }
 
+    /// Returns whether a night of a later date has the document of a row.
+    pub fn has_later(&self, row: u32) -> bool {
+        self.later.contains(row)
+    }
+
     /// Returns whether a night of an earlier date has the document of a row.
     pub fn has(&self, row: u32) -> bool {
         self.earlier_of(row).is_some()
@@ -163,17 +199,27 @@ impl Recrawls {
     /// Returns whether the latest earlier version of a row's document was kept. Such rows come first in keep order,
     /// before documents that the store has never seen, so that a document that represents others goes on doing so.
     pub fn is_incumbent(&self, row: u32) -> bool {
-        self.earlier_of(row).is_some_and(|earlier| earlier.kept)
+        self.earlier_of(row).is_some_and(Recrawled::is_kept)
     }
 
     /// Returns the rows of the query batch whose ids nights of earlier dates have, each with the latest earlier state.
-    pub fn earlier(&self) -> impl Iterator<Item = (u32, EarlierState)> + '_ {
-        self.earlier.iter().map(|earlier| (earlier.row, EarlierState { kept: earlier.kept, is_same: earlier.is_same }))
+    pub fn earlier(&self) -> impl Iterator<Item = (u32, EarlierState<'_>)> {
+        self.earlier.iter().map(|earlier| (earlier.row, earlier.state()))
+    }
+
+    /// Returns the latest earlier state of the document of a row, or `None` if no night of an earlier date has it.
+    pub fn state_before(&self, row: u32) -> Option<EarlierState<'_>> {
+        self.earlier_of(row).map(Recrawled::state)
     }
 
     /// Returns the approximate number of bytes that are held.
     pub fn memory_bytes(&self) -> usize {
-        self.shadows.capacity() * size_of::<Shadow>() + self.earlier.capacity() * size_of::<Recrawled>()
+        let of_id = |earlier: &Recrawled| match &earlier.decision.outcome {
+            StoredOutcome::Drop(canonical) => canonical.id.len(),
+            StoredOutcome::Keep | StoredOutcome::Skip => 0,
+        };
+        let ids: usize = self.earlier.iter().map(of_id).sum();
+        self.shadows.capacity() * size_of::<Shadow>() + self.earlier.capacity() * size_of::<Recrawled>() + ids
     }
 
     /// Returns the rows of earlier runs that the query batch has again, by run.

@@ -105,8 +105,8 @@ impl Store {
                 StateContent::Short { .. } => short + state.row,
                 StateContent::Empty => continue,
             };
-            if let Some(canonical) = redecided.of_run(&night.run.digest).and_then(|rows| rows.get(&row)) {
-                state.canonical_id = canonical.as_ref().map(|canonical| canonical.id.to_string());
+            if let Some(decision) = redecided.of_row(&night.run.digest, row) {
+                state.canonical_id = decision.canonical.as_ref().map(|canonical| canonical.id.to_string());
                 state.is_decided_again = true;
             }
         }

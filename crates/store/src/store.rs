@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use nearprint_fault::{Fault, Result, Words, key, words};
-use nearprint_parquet::{FileRecord, is_sound, mend_files};
+use nearprint_parquet::{is_sound, mend_files};
 use nearprint_storage::{Folder, in_memory};
 
-use crate::commit::{Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
+use crate::commit::{ChangeSet, Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
 use crate::info::{NightInfo, SegmentInfo, StoreInfo};
 use crate::names::{
     COMMITS, PAGES, commit_name, commit_numbers, drawn_number, generation_name, index_name, page_name, run_name,
@@ -136,6 +136,18 @@ impl Store {
         self.commit.as_ref().map_or(0, |c| c.sequence)
     }
 
+    /// Returns what the newest commit that changed nights changed in the corpus. `None` means that there is none, or that it
+    /// is one of release 0.2.0.
+    pub fn changes(&self) -> Option<&ChangeSet> {
+        self.commit.as_ref()?.changes.as_ref()
+    }
+
+    /// Returns the number of sets of changes that there were.
+    pub fn n_change_sets(&self) -> u64 {
+        // The sets are numbered from 1.
+        self.changes().map_or(0, |changes| changes.number)
+    }
+
     /// Returns the nights, by date.
     pub fn nights(&self) -> &[Night] {
         self.commit.as_ref().map_or(&[], |c| &c.nights)
@@ -171,10 +183,7 @@ impl Store {
     /// # Errors
     /// A file cannot be read or written.
     pub async fn keep_run(&self, night: &Night, staged: &StagedRun) -> Result<Option<KeptRun>> {
-        let without_shadows = |files: &[FileRecord]| -> Vec<FileRecord> {
-            files.iter().filter(|file| !file.name.starts_with("shadows/")).cloned().collect()
-        };
-        if without_shadows(&night.run.files) != without_shadows(&staged.record.files) {
+        if !staged.is_like(&night.run) {
             return Ok(None);
         }
         let folder = self.run_folder(&night.run.digest);
@@ -359,24 +368,38 @@ impl Store {
     /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting something that the
     /// commit needs; an error if the store cannot
     /// be read or written.
-    pub async fn commit(&self, night: &Night, keep_nights: Option<NonZeroU32>, made_by: &MadeBy) -> Result<bool> {
-        if self.put_night(night, keep_nights, made_by).await? {
+    pub async fn commit(
+        &self,
+        night: &Night,
+        changes: &ChangeSet,
+        keep_nights: Option<NonZeroU32>,
+        made_by: &MadeBy,
+    ) -> Result<bool> {
+        if self.put_night(night, changes, keep_nights, made_by).await? {
             return Ok(true);
         }
         let names = [run_name(&night.run.digest), generation_name(&night.gen_digest)];
+        let names: Vec<String> = names.into_iter().chain(changes.names()).collect();
         for _ in 1..MAX_ATTEMPTS {
             let newest = Self::open(&self.folder).await?;
             if newest.nights() != self.nights() || self.gave_up_since(&newest, &names).await? {
                 return Ok(false);
             }
-            if newest.put_night(night, keep_nights, made_by).await? {
+            if newest.put_night(night, changes, keep_nights, made_by).await? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    async fn put_night(&self, night: &Night, keep_nights: Option<NonZeroU32>, made_by: &MadeBy) -> Result<bool> {
+    async fn put_night(
+        &self,
+        night: &Night,
+        changes: &ChangeSet,
+        keep_nights: Option<NonZeroU32>,
+        made_by: &MadeBy,
+    ) -> Result<bool> {
+        debug_assert_eq!(changes.number, self.n_change_sets() + 1, "a commit that changes nights says what it changes");
         debug_assert!(
             !night.dt.is_empty() && !night.run.digest.is_empty() && !night.gen_digest.is_empty(),
             "a night, its run files and its generation have names"
@@ -393,6 +416,7 @@ impl Store {
             segments: self.segments().to_vec(),
             indexes: self.indexes().to_vec(),
             forgotten: self.forgotten().cloned(),
+            changes: Some(changes.clone()),
             removing: self.removing().to_vec(),
             pages: Vec::new(),
         };
@@ -413,6 +437,9 @@ impl Store {
         for night in &commit.nights {
             self.refuse_removing(&run_name(&night.run.digest))?;
             self.refuse_removing(&generation_name(&night.gen_digest))?;
+        }
+        for name in commit.changes.iter().flat_map(ChangeSet::names) {
+            self.refuse_removing(&name)?;
         }
         for segment in &commit.segments {
             self.refuse_removing(&segment_name(&segment.digest))?;

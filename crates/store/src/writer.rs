@@ -27,6 +27,15 @@ pub struct StagedRun {
 }
 
 impl StagedRun {
+    /// Returns whether a published run has the same documents, decisions and order. Shadows are not compared.
+    #[must_use]
+    pub fn is_like(&self, published: &RunRecord) -> bool {
+        let without_shadows = |files: &[FileRecord]| -> Vec<FileRecord> {
+            files.iter().filter(|file| !file.name.starts_with("shadows/")).cloned().collect()
+        };
+        without_shadows(&published.files) == without_shadows(&self.record.files)
+    }
+
     /// Adds what the run decided again, if anything, to the run below the folder in which it was written. `redecisions`
     /// must be sorted.
     ///
@@ -208,16 +217,19 @@ fn write_dependents(dependents: &[(u32, u32)], mut writer: DatasetWriter) -> Res
 
 fn write_redecisions(redecisions: &[Redecision], mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {
     for rows in redecisions.chunks(BATCH_ROWS) {
-        let canonical = || rows.iter().map(|r| r.canonical.as_ref());
+        let canonical = || rows.iter().map(|r| r.decision.canonical.as_ref());
         let hash = |canonical: Option<&NewCanonical>| {
-            canonical.filter(|canonical| canonical.is_own).map(|canonical| canonical_hash(&canonical.id))
+            canonical.filter(|canonical| canonical.is_own()).map(|canonical| canonical_hash(&canonical.id))
         };
+        let reference = |canonical: Option<&NewCanonical>| canonical.and_then(|of| of.reference.clone());
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.run))),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.by))),
             Arc::new(UInt32Array::from_iter_values(rows.iter().map(|r| r.row))),
             Arc::new(canonical().map(|canonical| canonical.map(|canonical| &*canonical.id)).collect::<StringArray>()),
             Arc::new(canonical().map(hash).collect::<UInt32Array>()),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.decision.reason))),
+            Arc::new(canonical().map(reference).collect::<StringArray>()),
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&REDECISIONS), arrays).map_err(internal)?)?;
     }

@@ -33,7 +33,7 @@ pub fn active(now: &BTreeMap<String, Vec<u8>>, table: &str) -> Result<Active> {
             let schema: Value = serde_json::from_str(metadata["schemaString"].as_str().ok_or(wrong("has no schema"))?)?;
             let columns = schema["fields"].as_array().ok_or(wrong("has no columns"))?;
             let known = |column: &&Value| {
-                ["string", "integer", "long", "double", "date"].map(Value::from).contains(&column["type"])
+                ["string", "boolean", "integer", "long", "double", "date"].map(Value::from).contains(&column["type"])
             };
             require!(columns.iter().all(|c| known(&c)), "{schema}");
         }
@@ -56,14 +56,19 @@ pub fn active(now: &BTreeMap<String, Vec<u8>>, table: &str) -> Result<Active> {
 
 /// The paths of a night's files of a table, below the output.
 pub fn night(output: &Path, table: &str, dt: &str) -> Result<Vec<String>> {
+    let of_night = |path: &String| path.starts_with(&format!("{table}/dt={dt}/"));
+    Ok(files(output, table)?.into_iter().filter(of_night).collect())
+}
+
+/// The paths of all files of a table, below the output.
+pub fn files(output: &Path, table: &str) -> Result<Vec<String>> {
     let mut now = BTreeMap::new();
     for entry in std::fs::read_dir(output.join(table).join("_delta_log")).into_iter().flatten() {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         now.insert(format!("{table}/_delta_log/{name}"), std::fs::read(entry.path())?);
     }
-    let of_night = |path: &String| path.starts_with(&format!("dt={dt}/"));
-    Ok(active(&now, table)?.into_keys().filter(of_night).map(|path| format!("{table}/{path}")).collect())
+    Ok(active(&now, table)?.into_keys().map(|path| format!("{table}/{path}")).collect())
 }
 
 /// The generation in the name of a published file.

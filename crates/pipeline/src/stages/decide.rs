@@ -16,7 +16,7 @@ use nearprint_join::{
 };
 use nearprint_parquet::schema::{DECISIONS, REDECIDED, SUPERSEDED};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
-use nearprint_store::{ExistingShort, HistoryColumns, NewCanonical, Recrawls};
+use nearprint_store::{ExistingShort, HistoryColumns, NewCanonical, RESTORED, Recrawls};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -252,12 +252,26 @@ impl Decisions {
         existing.map(|(id, _)| Some(Cow::Borrowed(id))).ok_or_else(unknown)
     }
 
-    /// Returns the id of a dropped document's canonical one, and whether it is a document of the night's own store. `None`
-    /// means that the document is not dropped.
+    /// Returns a dropped document's canonical one. `None` means that the document is not dropped.
     pub(crate) fn canonical(&self, batch: &QueryBatch, row: u32) -> Result<Option<NewCanonical>> {
-        let is_own = self.existing_canonical(batch, row).is_none_or(|(_, origin)| origin == Origin::OWN);
+        let reference = self.reference(batch, row).map(Arc::from);
+        debug_assert_eq!(
+            reference.is_none(),
+            self.existing_canonical(batch, row).is_none_or(|(_, origin)| origin == Origin::OWN),
+            "each reference store has a name, and the night's own store has none"
+        );
         let id = self.canonical_id(batch, row)?;
-        Ok(id.map(|id| NewCanonical { id: id.as_ref().into(), is_own }))
+        Ok(id.map(|id| NewCanonical { id: id.as_ref().into(), reference }))
+    }
+
+    /// Returns the reason of the decision about a row.
+    pub(crate) fn reason(&self, row: u32) -> &'static str {
+        self.rows[row as usize].outcome.reason()
+    }
+
+    /// Returns the reason of the decision about a row of an earlier night that is decided again.
+    pub(crate) fn reason_again(&self, row: u32) -> &'static str {
+        if self.is_kept(row) { RESTORED } else { self.reason(row) }
     }
 
     /// Returns the id and the store of a dropped document's canonical one, if that is an existing document.
@@ -274,7 +288,7 @@ impl Decisions {
 
     /// Returns the reference store of a dropped document's canonical one. `None` means that the document is not dropped,
     /// or that its canonical one is in the night's own store.
-    fn reference(&self, batch: &QueryBatch, row: u32) -> Option<&str> {
+    pub(crate) fn reference(&self, batch: &QueryBatch, row: u32) -> Option<&str> {
         self.references.of(self.existing_canonical(batch, row)?.1)
     }
 
@@ -384,17 +398,13 @@ impl Decisions {
         for (start, of_rows) in (0u32..).step_by(BATCH_ROWS).zip(of_rows.chunks(BATCH_ROWS)) {
             let rows = || (start..).take(of_rows.len());
             let made = || rows().map(|row| &self.rows[row as usize]);
-            let reason = |made: &RowDecision| match made.outcome.decision() {
-                "keep" => "restored",
-                _ => made.outcome.reason(),
-            };
             let arrays: Vec<ArrayRef> = vec![
                 Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
                 Arc::new(Date32Array::from_iter_values(of_rows.iter().map(|of| of.day))),
                 Arc::new(StringArray::from_iter_values(made().map(|d| d.outcome.decision()))),
                 Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<Result<StringArray>>()?),
                 Arc::new(made().map(|d| d.distance.map(i32::from)).collect::<Int32Array>()),
-                Arc::new(StringArray::from_iter_values(made().map(reason))),
+                Arc::new(StringArray::from_iter_values(rows().map(|row| self.reason_again(row)))),
                 Arc::new(rows().map(|row| self.lost_share(batch, row)).collect::<Float64Array>()),
                 Arc::new(rows().map(|row| self.reference(batch, row)).collect::<StringArray>()),
                 Arc::new(StringArray::from_iter_values(of_rows.iter().map(|of| of.former_canonical_id))),

@@ -16,7 +16,7 @@ use nearprint_parquet::schema::{DOC_ID, REDECIDED};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
 use nearprint_store::{
-    Dependent, ExistingDocuments, ExistingFile, JoinedNights, Night, Recrawls, Redecided, Redecision, Shadowed,
+    Dependent, ExistingDocuments, ExistingFile, JoinedNights, NewDecision, Night, Recrawls, Redecided, Redecision, Shadowed,
     StagedRun, Store, StoredRows, Wanted, canonical_hash,
 };
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
@@ -228,10 +228,9 @@ impl Redeciding<'_> {
             let Orphan { dropped, cause } = &orphans[at];
             let canonical = decisions.canonical(&batch, row)?;
             n_restored += u64::from(canonical.is_none());
-            if canonical.as_ref().is_none_or(|now| !now.is_own || now.id != dropped.canonical_id) {
-                let run = left.run_and_date(dropped.night).0.into();
-                redecisions.push(Redecision { run, by: Arc::clone(&this), row: dropped.row, canonical });
-            }
+            let run = left.run_and_date(dropped.night).0.into();
+            let decision = NewDecision { canonical, reason: decisions.reason_again(row).into() };
+            redecisions.push(Redecision { run, by: Arc::clone(&this), row: dropped.row, decision });
             again.push(DecidedAgain { day: day_of(dropped.night)?, former_canonical_id: &dropped.canonical_id, cause });
         }
         redecisions.sort_unstable();
@@ -244,7 +243,7 @@ impl Redeciding<'_> {
 /// Returns the rows of tonight whose earlier state was kept with another text, or is not kept any more, and what became of
 /// it.
 fn gone(tonight: Tonight<'_>) -> HashMap<u32, &'static str> {
-    let kept_before = tonight.recrawls.earlier().filter(|(_, earlier)| earlier.kept);
+    let kept_before = tonight.recrawls.earlier().filter(|(_, earlier)| earlier.is_kept());
     kept_before.filter_map(|(row, earlier)| Some((row, cause(tonight, row, earlier.is_same)?))).collect()
 }
 

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash};
+use nearprint_store::{HistoryColumns, NewCanonical, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::stages::decide::Decisions;
@@ -78,17 +78,19 @@ pub fn write_run(
             canonical,
             of_rows.n_features(),
         ];
-        let arrays = with_dates(arrays, recrawls, rows);
+        let mut arrays = with_history(arrays, decisions, recrawls, rows);
+        arrays.push(references(batch, decisions, rows));
         run.fingerprints(RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(internal)?)?;
     }
     for rows in order.short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
         let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)?];
-        let arrays = with_dates(arrays, recrawls, rows);
+        let mut arrays = with_history(arrays, decisions, recrawls, rows);
+        arrays.push(references(batch, decisions, rows));
         run.short(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
     for rows in order.empty.chunks(BATCH_ROWS) {
-        let arrays = with_dates(vec![RowColumns { batch, rows }.ids()], recrawls, rows);
+        let arrays = with_history(vec![RowColumns { batch, rows }.ids()], decisions, recrawls, rows);
         run.empty(RecordBatch::try_new(Arc::clone(&EMPTY), arrays).map_err(internal)?)?;
     }
     let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
@@ -101,7 +103,7 @@ pub fn write_run(
 fn dependents(batch: &QueryBatch, decisions: &Decisions, order: &RunOrder) -> Result<Vec<(u32, u32)>> {
     let mut dependents = Vec::new();
     for (run_row, row) in order.rows() {
-        if let Some(canonical) = decisions.canonical(batch, row)?.filter(|canonical| canonical.is_own) {
+        if let Some(canonical) = decisions.canonical(batch, row)?.filter(NewCanonical::is_own) {
             dependents.push((canonical_hash(&canonical.id), run_row));
         }
     }
@@ -109,12 +111,22 @@ fn dependents(batch: &QueryBatch, decisions: &Decisions, order: &RunOrder) -> Re
     Ok(dependents)
 }
 
-/// Adds the dates of documents to their other columns.
-fn with_dates(mut columns: Vec<ArrayRef>, recrawls: &Recrawls, rows: &[u32]) -> Vec<ArrayRef> {
+/// Adds the dates of documents, and the reasons of the decisions about them, to their other columns.
+fn with_history(
+    mut columns: Vec<ArrayRef>,
+    decisions: &Decisions,
+    recrawls: &Recrawls,
+    rows: &[u32],
+) -> Vec<ArrayRef> {
     let HistoryColumns { first_seen, last_changed, .. } = recrawls.columns(rows.iter().copied());
-    let dates: [ArrayRef; 2] = [Arc::new(first_seen), Arc::new(last_changed)];
-    columns.extend(dates);
+    let reasons = StringArray::from_iter_values(rows.iter().map(|&row| decisions.reason(row)));
+    let history: [ArrayRef; 3] = [Arc::new(first_seen), Arc::new(last_changed), Arc::new(reasons)];
+    columns.extend(history);
     columns
+}
+
+fn references(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> ArrayRef {
+    Arc::new(rows.iter().map(|&row| decisions.reference(batch, row)).collect::<StringArray>())
 }
 
 fn canonical_ids(batch: &QueryBatch, decisions: &Decisions, rows: &[u32]) -> Result<ArrayRef> {

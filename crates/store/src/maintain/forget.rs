@@ -9,17 +9,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, EMPTY, RUN, SHORT};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, EMPTY, REASON, REFERENCE, RUN, SHORT};
 use nearprint_parquet::{Columns, ParquetFile, Read, selection};
 use nearprint_storage::{Progress, row_number};
 
-use crate::commit::Night;
-use crate::redecided::Redecision;
+use crate::commit::{ChangeSet, Commit, Night};
+use crate::redecided::{NewDecision, RESTORED, Redecision};
 use crate::shadows::Shadow;
 use crate::store::Store;
 use crate::writer::{RunWriter, StagedRun, id_hash};
@@ -101,6 +101,8 @@ pub struct FoundDocuments {
     pub runs: Vec<RunWithout>,
     /// The ids that are those of documents.
     pub ids: HashSet<String>,
+    /// The other documents that forgotten ones represented in their own nights, by date.
+    pub represented: HashMap<String, HashSet<String>>,
 }
 
 /// A run that names forgotten documents.
@@ -158,16 +160,19 @@ impl Affected<'_> {
         let this: Arc<str> = "".into();
         let mut own: Vec<Redecision> = Vec::new();
         for said in all {
-            let canonical = said.canonical.clone().filter(|canonical| !ids.has(&canonical.id));
+            let decision = match said.decision.canonical.as_ref() {
+                Some(canonical) if ids.has(&canonical.id) => NewDecision { canonical: None, reason: RESTORED.into() },
+                _ => said.decision.clone(),
+            };
             if *said.run == *self.digest() {
                 let by = renamed.get(&*said.by).unwrap_or(&said.by);
                 if let Some(row) = self.row_without(said.row)
                     && self.represented.binary_search(&said.row).is_err()
                 {
-                    own.push(Redecision { run: Arc::clone(&this), by: Arc::clone(by), row, canonical });
+                    own.push(Redecision { run: Arc::clone(&this), by: Arc::clone(by), row, decision });
                 }
             } else if *said.by == *self.digest() && !replaced.contains(&*said.run) {
-                own.push(Redecision { by: Arc::clone(&this), canonical, ..said.clone() });
+                own.push(Redecision { by: Arc::clone(&this), decision, ..said.clone() });
             }
         }
         own.sort_unstable();
@@ -214,8 +219,12 @@ pub async fn runs_without(
     for night in store.nights() {
         refuse_ambiguous(store, night, ids).await?;
         let (rows, represented) = rows_of(store, night, ids, &mut found.ids).await?;
+        let (represented, of_night): (Vec<u32>, HashSet<String>) = represented.into_iter().unzip();
+        if !of_night.is_empty() {
+            found.represented.insert(night.dt.clone(), of_night);
+        }
         let again = store.redecisions(night).await?;
-        let named = again.iter().filter(|said| said.canonical.as_ref().is_some_and(|canonical| ids.has(&canonical.id)));
+        let named = again.iter().filter(|said| said.decision.canonical.as_ref().is_some_and(|canonical| ids.has(&canonical.id)));
         let n_represented = (represented.len() + named.count()) as u64;
         if !rows.is_empty() || n_represented > 0 {
             affected.push(Affected { night, rows, represented, n_represented });
@@ -254,7 +263,7 @@ pub async fn runs_without(
 /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting something that the commit
 /// needs; an error if the store cannot
 /// be written.
-pub async fn commit_forgetting(store: &Store, changed: Vec<Night>) -> Result<bool> {
+pub async fn commit_forgetting(store: &Store, changed: Vec<Night>, changes: ChangeSet) -> Result<bool> {
     let Some(before) = &store.commit else {
         return Ok(false);
     };
@@ -269,7 +278,7 @@ pub async fn commit_forgetting(store: &Store, changed: Vec<Night>) -> Result<boo
             *night = new;
         }
     }
-    let mut commit = before.next();
+    let mut commit = Commit { changes: Some(changes), ..before.next() };
     for derived in [&mut commit.segments, &mut commit.indexes] {
         derived.retain(|record| !record.runs.iter().any(|run| replaced.contains(run)));
     }
@@ -306,13 +315,13 @@ fn ambiguous(store: &Store, dt: &str, id: &str) -> Fault {
 }
 
 /// Returns the rows of a night's forgotten documents, and those of its other documents that these, or forgotten documents of
-/// other nights, represent in it; both ascend. The ids of the documents are added to `found`.
+/// other nights, represent in it, with their ids; both ascend. The ids of the documents are added to `found`.
 async fn rows_of(
     store: &Store,
     night: &Night,
     ids: &ForgottenIds,
     found: &mut HashSet<String>,
-) -> Result<(Vec<u32>, Vec<u32>)> {
+) -> Result<(Vec<u32>, Vec<(u32, String)>)> {
     let candidates = candidates(store, night, ids).await?;
     let (mut rows, mut of_forgotten) = (Vec::new(), Vec::new());
     for (name, of_file) in store.datasets(night)? {
@@ -428,16 +437,22 @@ async fn dependents_left(store: &Store, affected: &Affected<'_>) -> Result<Vec<(
     Ok(dependents.filter_map(|(hash, row)| Some((hash, affected.row_without(row)?))).collect())
 }
 
-/// Returns the rows whose canonical document is forgotten, besides the rows `gone` of the run, which are sorted. The file's
-/// first row is the row `first` of the run.
-async fn represented(parquet: &ParquetFile, first: u32, gone: &[u32], ids: &ForgottenIds) -> Result<Vec<u32>> {
+/// Returns the rows whose canonical document is forgotten, with their ids, besides the rows `gone` of the run, which are
+/// sorted. The file's first row is the row `first` of the run.
+async fn represented(
+    parquet: &ParquetFile,
+    first: u32,
+    gone: &[u32],
+    ids: &ForgottenIds,
+) -> Result<Vec<(u32, String)>> {
     let (mut rows, mut row) = (Vec::new(), first);
-    let mut batches = parquet.stream(parquet.whole(&[CANONICAL_ID]))?;
+    let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID]))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
-        for canonical in columns.strings(CANONICAL_ID)? {
+        let named = columns.strings(DOC_ID)?;
+        for (i, canonical) in columns.strings(CANONICAL_ID)?.iter().enumerate() {
             if canonical.is_some_and(|id| ids.has(id)) && gone.binary_search(&row).is_err() {
-                rows.push(row);
+                rows.push((row, named.value(i).to_owned()));
             }
             row += 1;
         }
@@ -445,14 +460,23 @@ async fn represented(parquet: &ParquetFile, first: u32, gone: &[u32], ids: &Forg
     Ok(rows)
 }
 
-/// Returns a batch of these columns in which no row has a forgotten document as its canonical one.
+/// Returns a batch of these columns in which no row has a forgotten document as its canonical one: such documents are
+/// restored.
 fn without_canonical(columns: Columns<'_>, schema: &SchemaRef, ids: &ForgottenIds) -> Result<RecordBatch> {
+    let canonical = columns.batch.column_by_name(CANONICAL_ID).map(|_| columns.strings(CANONICAL_ID)).transpose()?;
+    let is_gone = |row: usize| canonical.is_some_and(|of| of.is_valid(row) && ids.has(of.value(row)));
+    let instead = |name: &str, new: Option<&'static str>| -> Result<ArrayRef> {
+        let rows = columns.strings(name)?.iter().enumerate();
+        Ok(Arc::new(rows.map(|(row, value)| if is_gone(row) { new } else { value }).collect::<StringArray>()))
+    };
     let left = |field: &FieldRef| -> Result<ArrayRef> {
-        if field.name() != CANONICAL_ID {
-            return columns.get_or_null(field);
+        match field.name().as_str() {
+            name if columns.batch.column_by_name(name).is_none() => columns.get_or_null(field),
+            CANONICAL_ID => instead(CANONICAL_ID, None),
+            REFERENCE => instead(REFERENCE, None),
+            REASON => instead(REASON, Some(RESTORED)),
+            _ => columns.get_or_null(field),
         }
-        let canonical = columns.strings(CANONICAL_ID)?.iter();
-        Ok(Arc::new(canonical.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>()))
     };
     let arrays: Result<Vec<ArrayRef>> = schema.fields().iter().map(left).collect();
     RecordBatch::try_new(Arc::clone(schema), arrays?).map_err(internal)

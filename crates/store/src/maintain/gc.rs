@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_delta::{TableLog, version_of};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::{DELTA_LOG, PUBLISHED, PublishedDataset, PublishedName, is_part_name};
+use nearprint_parquet::{CHANGES, DELTA_LOG, PublishedDataset, PublishedName, is_part_name};
 use nearprint_storage::{Folder, FoundFile, Storage, is_scratch_name, utc};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -520,7 +520,7 @@ impl Needed {
     /// replaced a generation is older than the version of the table that did: readers of the table count from then on.
     async fn add_tables(&mut self, root: &Folder, inventory: &[FoundFile]) -> Result<()> {
         let generation = |path: &str| Some(generation_name(PublishedName::parse(path)?.generation));
-        for dataset in PUBLISHED {
+        for dataset in PublishedDataset::tables() {
             let prefix = format!("{}/{DELTA_LOG}/", dataset.name);
             let written = |file: &FoundFile| Some((version_of(file.name.strip_prefix(&prefix)?)?, file.modified));
             let written: HashMap<u64, SystemTime> = inventory.iter().filter_map(written).collect();
@@ -600,7 +600,7 @@ fn store_place(file: &str) -> Option<Place> {
 }
 
 /// Returns the place of a file below an output, if its path has a form that nearprint writes. The files of a generation
-/// have one place: the folder of its manifest. The logs of tables are never deleted.
+/// have one place: the folder of its manifest. A set of changes belongs to no generation, and is named like one. The logs of tables are never deleted.
 fn output_place(file: &str) -> Option<Place> {
     let parts: Vec<&str> = file.split('/').collect();
     let generation = |folder: String, digest: &str| {
@@ -618,6 +618,9 @@ fn output_place(file: &str) -> Option<Place> {
         [RECORDS, "_probe", name] if name.len() == 16 && is_hex(name) => return Some((file.to_owned(), None)),
         [_, path @ ..] if is_dataset => {
             if let Some(name) = PublishedName::parse(&path.join("/")) {
+                if parts[0] == CHANGES.name {
+                    return Some((file.to_owned(), Some(generation_name(name.generation))));
+                }
                 return generation(night_records(name.dt), name.generation);
             }
         }

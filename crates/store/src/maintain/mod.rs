@@ -16,4 +16,4 @@ pub use gc::{
 };
 pub use history::CheckedCommits;
 pub use index::{IndexRequest, IndexSummary, index};
-pub use leave_out::{drop_night, forget_before};
+pub use leave_out::{drop_night, forget_before, forgettable, night_of};

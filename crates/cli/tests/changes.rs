@@ -1,0 +1,200 @@
+//! The dataset `changes`: followed from the first set, it gives the corpus.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use nearprint_harness::{delta, folder};
+
+use crate::orphans::corpus;
+use crate::support::{Night, nearprint_in, text};
+
+/// A row: (change, text_changed, of_dt, what the document is then, what it was before). A decision is (decision,
+/// canonical, reference, reason).
+pub struct Row {
+    pub id: String,
+    pub change: String,
+    pub text_changed: String,
+    pub of_dt: String,
+    pub after: [String; 4],
+    pub before: [String; 4],
+}
+
+/// The sets of changes of an output, by number.
+pub fn sets(output: &Path) -> BTreeMap<i64, Vec<Row>> {
+    let mut sets: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
+    for path in delta::files(output, "changes").unwrap() {
+        for row in folder::rows(&output.join(path)).unwrap() {
+            let row: Vec<String> = row.into_iter().map(|(_, value)| value).collect();
+            let four = |from: usize| [0, 1, 2, 3].map(|i| row[from + i].clone());
+            sets.entry(row[0].parse().unwrap()).or_default().push(Row {
+                id: row[1].clone(),
+                change: row[2].clone(),
+                text_changed: row[3].clone(),
+                of_dt: row[4].clone(),
+                after: four(5),
+                before: four(9),
+            });
+        }
+    }
+    sets
+}
+
+/// The corpus by its changes: (night, decision, canonical, reference, reason) by id. Each change begins with what the one
+/// before it left.
+pub fn fold(sets: &BTreeMap<i64, Vec<Row>>, context: &str) -> BTreeMap<String, [String; 4]> {
+    let mut folded: BTreeMap<String, [String; 4]> = BTreeMap::new();
+    for (number, rows) in sets {
+        assert!(rows.is_sorted_by(|a, b| a.id < b.id), "{context}, set {number}: one row for each document, by id");
+        for row in rows {
+            let context = format!("{context}, set {number}, {}", row.id);
+            let nothing: [String; 4] = Default::default();
+            let before = folded.get(&row.id).unwrap_or(&nothing);
+            assert_eq!(*before, row.before, "{context}");
+            let is = |decision: &[String; 4]| decision != &nothing;
+            let kept = |decision: &[String; 4]| decision[0] == "keep";
+            let expected = match (is(&row.before), is(&row.after)) {
+                (false, true) => ["added", ""],
+                (true, false) => ["removed", ""],
+                (true, true) if !kept(&row.before) && kept(&row.after) => ["updated", "restored"],
+                (true, true) => ["updated", ""],
+                (false, false) => ["", ""],
+            };
+            assert!(expected.contains(&row.change.as_str()), "{context}: {}", row.change);
+            assert!(row.before != row.after || row.text_changed == "true", "{context}: nothing changed");
+            assert_eq!(row.of_dt.is_empty(), row.change == "removed", "{context}");
+            match row.change.as_str() {
+                "removed" => drop(folded.remove(&row.id)),
+                _ => drop(folded.insert(row.id.clone(), row.after.clone())),
+            }
+        }
+    }
+    folded
+}
+
+/// Holds the changes of a job's results to the corpus of some nights, which are all that the store has.
+pub fn assert_changes_fold(night: &Night, dts: &[&str], context: &str) {
+    let folded = fold(&sets(&night.path().join("results")), context);
+    let folded: BTreeMap<String, [String; 3]> =
+        folded.into_iter().map(|(id, [decision, canonical, _, reason])| (id, [decision, canonical, reason])).collect();
+    let corpus = corpus(night, dts).into_iter();
+    let corpus: BTreeMap<String, [String; 3]> =
+        corpus.map(|(id, [_, decision, canonical, reason])| (id, [decision, canonical, reason])).collect();
+    assert_eq!(folded, corpus, "{context}");
+}
+
+const FIRST: &str = "2026-11-20";
+const SECOND: &str = "2026-11-21";
+const THIRD: &str = "2026-11-22";
+
+/// The newest set of changes: (id, change, decision before, decision after).
+fn newest(night: &Night) -> Vec<[String; 4]> {
+    let sets = sets(&night.path().join("results"));
+    let rows = sets.into_iter().next_back().unwrap().1.into_iter();
+    rows.map(|row| [row.id, row.change, row.before[0].clone(), row.after[0].clone()]).collect()
+}
+
+fn run(night: &Night, dt: &str, more: &[&str]) {
+    night.run(dt, &[&["--no-breakers"], more].concat()).expect_success();
+}
+
+#[test]
+fn a_set_of_changes_has_the_documents_whose_state_became_another_and_no_others() {
+    let (fox, hen) = (text(1, 60), text(2, 60));
+    let night = Night::new("");
+    night.documents(FIRST, &[("b", &fox), ("gone", " "), ("mirror", &fox), ("still", &hen)]);
+    run(&night, FIRST, &[]);
+    assert_eq!(
+        newest(&night),
+        [
+            ["b", "added", "", "keep"],
+            ["gone", "added", "", "skip"],
+            ["mirror", "added", "", "drop"],
+            ["still", "added", "", "keep"],
+        ]
+    );
+    // b has another text, so its mirror is kept again; the others are as they were.
+    night.documents(SECOND, &[("b", &text(3, 60)), ("gone", " "), ("still", &hen)]);
+    run(&night, SECOND, &[]);
+    assert_eq!(newest(&night), [["b", "updated", "keep", "keep"], ["mirror", "restored", "drop", "keep"]]);
+    assert_changes_fold(&night, &[FIRST, SECOND], "second");
+    // Dropped, the night takes back what it did.
+    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", SECOND]).expect_success();
+    assert_eq!(newest(&night), [["b", "updated", "keep", "keep"], ["mirror", "updated", "keep", "drop"]]);
+    assert_changes_fold(&night, &[FIRST], "dropped");
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}
+
+#[test]
+fn nights_that_a_store_forgets_leave_the_corpus() {
+    let night = Night::new("");
+    for (dt, id) in [(FIRST, "a"), (SECOND, "b"), (THIRD, "c")] {
+        night.documents(dt, &[(id, &text(u64::from(id.as_bytes()[0]), 60)), ("every", &text(1, 60))]);
+        run(&night, dt, &[]);
+    }
+    nearprint_in(night.path(), &["store", "forget", "--config", "job.toml", "--before", THIRD]).expect_success();
+    assert_eq!(newest(&night), [["a", "removed", "keep", ""], ["b", "removed", "keep", ""]]);
+    assert_changes_fold(&night, &[THIRD], "forgotten");
+}
+
+#[test]
+fn forgotten_documents_leave_no_trace_in_changes_and_what_they_represented_is_restored() {
+    let fox = text(1, 60);
+    let night = Night::new("");
+    night.documents(FIRST, &[("b", &fox), ("m1", &fox), ("m2", &fox), ("other", &text(2, 60))]);
+    run(&night, FIRST, &[]);
+    night.documents(SECOND, &[("b", &text(3, 60)), ("late", &text(3, 60))]);
+    run(&night, SECOND, &[]);
+    assert_eq!(night.decisions(SECOND)["late"][..2], ["drop", "b"]);
+    std::fs::write(night.path().join("ids.txt"), "b\nm1\n").unwrap();
+    nearprint_in(night.path(), &["store", "forget", "store", "--ids", "ids.txt"]).expect_success();
+    let folded = fold_without_before(&night);
+    assert_eq!(folded.keys().collect::<Vec<_>>(), ["late", "m2", "other"]);
+    assert!(folded.values().all(|decision| decision[0] == "keep"), "{folded:?}");
+    assert_eq!(night.decisions(SECOND)["late"], ["keep", "", "", "restored", "late", "1"]);
+    let corpus = corpus(&night, &[FIRST, SECOND]);
+    let decided = corpus.iter().map(|(id, state)| (id.clone(), state[1].clone(), state[3].clone()));
+    let expected = folded.iter().map(|(id, decision)| (id.clone(), decision[0].clone(), decision[3].clone()));
+    assert!(decided.eq(expected), "{corpus:?} {folded:?}");
+    for (path, content) in crate::support::published(night.path()) {
+        let is_named = path.starts_with("results/changes/dt=") && delta_names(&night, &path);
+        assert!(!is_named || !contains(&content, b"m1"), "{}", path.display());
+    }
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}
+
+/// The corpus by its changes, after documents were forgotten that earlier rows named as canonical.
+fn fold_without_before(night: &Night) -> BTreeMap<String, [String; 4]> {
+    let mut folded = BTreeMap::new();
+    for row in sets(&night.path().join("results")).into_values().flatten() {
+        assert_ne!(row.change, "removed");
+        folded.insert(row.id, row.after);
+    }
+    folded
+}
+
+fn delta_names(night: &Night, path: &Path) -> bool {
+    let output = night.path().join("results");
+    delta::files(&output, "changes").unwrap().iter().any(|file| Path::new("results").join(file) == path)
+}
+
+fn contains(content: &[u8], id: &[u8]) -> bool {
+    content.windows(id.len()).any(|window| window == id)
+}
+
+#[test]
+fn a_run_that_dies_before_its_tables_follow_loses_no_set_of_changes() {
+    let night = Night::new("");
+    night.documents(FIRST, &[("a", &text(1, 60))]).documents(SECOND, &[("b", &text(2, 60))]);
+    run(&night, FIRST, &[]);
+    let before = crate::support::snapshot(&night.path().join("results/changes/_delta_log"));
+    run(&night, SECOND, &[]);
+    // As if it had died after the commit: its tables are those of the night before.
+    for table in ["changes", "decisions"] {
+        std::fs::remove_file(night.path().join(format!("results/{table}/_delta_log/00000000000000000001.json"))).unwrap();
+    }
+    assert_eq!(crate::support::snapshot(&night.path().join("results/changes/_delta_log")), before);
+    nearprint_in(night.path(), &["store", "compact", "store"]).expect_success();
+    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", FIRST]).expect_success();
+    assert_eq!(newest(&night), [["a", "removed", "keep", ""]]);
+    assert_changes_fold(&night, &[SECOND], "after a death");
+}

@@ -1,0 +1,169 @@
+//! The dataset `changes`: what each commit changes in the corpus.
+//!
+//! A commit that changes nights names the files of its own set of changes, and the table follows it. The next such commit
+//! takes the place of that name, so the table follows each commit before anybody makes the next one.
+
+use std::collections::BTreeSet;
+
+use nearprint_delta::{TableChange, TableFile, TableLog};
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::{CHANGES, FileRecord, StagedFile, upload_new};
+use nearprint_pipeline::{NightsChange, Resources};
+use nearprint_storage::{Folder, NewFiles, Progress, Storage};
+use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, damaged, maintain, others_committed};
+
+use crate::tables::{roll_all_forward, roll_forward};
+
+/// The number of times that the work is done anew while others commit.
+const MAX_ATTEMPTS: usize = 5;
+
+/// Returns the set of changes after those of a store, with the files of one output.
+pub(crate) fn next_set(store: &Store, output: ChangedOutput) -> ChangeSet {
+    ChangeSet { number: store.n_change_sets() + 1, outputs: vec![output] }
+}
+
+/// Writes staged files of a set of changes below an output, under the names that the set has for them.
+pub(crate) async fn upload_changes(
+    store: &Store,
+    (root, staged): (&Folder, &[StagedFile]),
+    set: &ChangeSet,
+    written: &mut NewFiles,
+) -> Result<()> {
+    for name in set.names() {
+        store.refuse_removing(&name)?;
+    }
+    let records = set.outputs.iter().flat_map(|output| &output.added);
+    let named = |(file, record): (&StagedFile, &FileRecord)| StagedFile { record: record.clone(), path: file.path.clone() };
+    let named: Vec<StagedFile> = staged.iter().zip(records).map(named).collect();
+    upload_new(root, &named, written, "publish", &Progress::default()).await
+}
+
+/// The nights that leave a store.
+#[derive(Debug)]
+pub(crate) enum Leave {
+    /// The night of a date, which was wrong.
+    Dropped(String),
+    /// All nights before a date, because of their age.
+    Before(String),
+}
+
+impl Leave {
+    fn nights(&self, store: &Store) -> Result<Vec<Night>> {
+        Ok(match self {
+            Self::Dropped(dt) => vec![maintain::night_of(store, dt)?.clone()],
+            Self::Before(date) => maintain::forgettable(store, date)?.into_iter().cloned().collect(),
+        })
+    }
+
+    /// Returns what changes in the corpus; `nights` are those that leave.
+    fn change<'a>(&'a self, store: &'a Store, nights: &'a [&'a Night]) -> NightsChange<'a> {
+        let (dt, leaving) = match self {
+            Self::Dropped(dt) => (Some(dt.as_str()), &[][..]),
+            Self::Before(_) => (None, nights),
+        };
+        NightsChange { store, dt, tonight: None, leaving }
+    }
+
+    async fn commit(&self, store: &Store, changes: ChangeSet) -> Result<bool> {
+        match self {
+            Self::Dropped(dt) => maintain::drop_night(store, dt, changes).await,
+            Self::Before(date) => maintain::forget_before(store, date, changes).await,
+        }
+    }
+}
+
+/// Commits that nights leave a store, together with what that changes in the corpus, again and again if others are faster.
+/// Returns the nights. Nothing is committed if there are none.
+///
+/// # Errors
+/// No such night may leave; a file of the store is damaged, or cannot be read or written; others commit again and again.
+pub(crate) async fn commit_leaving(
+    storage: &Storage,
+    folder: &Folder,
+    resources: &Resources,
+    leave: &Leave,
+) -> Result<Vec<Night>> {
+    for _ in 0..MAX_ATTEMPTS {
+        let store = Store::open(folder).await?;
+        roll_all_forward(storage, &store, store.nights()).await?;
+        let nights = leave.nights(&store)?;
+        let Some(output) = nights.last().map(|night| night.output_root().to_owned()) else { return Ok(nights) };
+        let named: Vec<&Night> = nights.iter().collect();
+        let changes = leave.change(&store, &named);
+        let temp = resources.temp_dir()?;
+        let staged = changes.write(temp.path()).await?;
+        let records: Vec<FileRecord> = staged.iter().map(|file| file.record.clone()).collect();
+        let dt = changes.dt.or(store.changed_night()).ok_or_else(|| Fault::internal("changes", "nights without a commit"))?;
+        let set = next_set(&store, ChangedOutput::adding(&output, dt, &records));
+        let mut written = NewFiles::default();
+        upload_changes(&store, (&storage.folder(&output)?, &staged), &set, &mut written).await?;
+        written.keep();
+        if leave.commit(&store, set).await? {
+            roll_all_forward(storage, &Store::open(folder).await?, &nights).await?;
+            return Ok(nights);
+        }
+        written.delete();
+        tracing::warn!("somebody else committed meanwhile: looking again");
+    }
+    Err(others_committed(MAX_ATTEMPTS))
+}
+
+/// Returns what the table of an output lacks of the newest set of changes. A file that it had once does not come again.
+pub(crate) async fn missing_changes(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &TableLog,
+) -> Result<TableChange> {
+    let mut change = TableChange::default();
+    let removed: BTreeSet<String> = log.removed().into_iter().map(|removed| removed.path).collect();
+    let is_there = |path: &str| log.files().any(|file| file.path == path);
+    for of in store.changes().into_iter().flat_map(|set| &set.outputs) {
+        if !storage.folder(&of.output)?.is_same_place(output) {
+            continue;
+        }
+        for file in &of.added {
+            let (path, dt) = below_table(&file.name)?;
+            if is_there(path) || removed.contains(path) {
+                continue;
+            }
+            let described = TableFile::of(log.table(), path, dt, log.dataset()).await?;
+            if (described.bytes, described.rows()) != (file.bytes, Some(file.rows)) {
+                let url = log.table().join(path).url().to_owned();
+                return Err(damaged(url, "its size or its rows are not those that the store's commit records"));
+            }
+            change.added.push(described);
+        }
+        for name in &of.removed {
+            let (path, _) = below_table(name)?;
+            if is_there(path) {
+                change.removed.push(path.to_owned());
+            }
+        }
+    }
+    Ok(change)
+}
+
+/// Returns the path below the table of a file of changes, and the date under which the table has it.
+fn below_table(name: &str) -> Result<(&str, &str)> {
+    let path = name.strip_prefix(CHANGES.name).and_then(|path| path.strip_prefix('/'));
+    let dt = path.and_then(|path| nearprint_parquet::PublishedName::parse(path)).map(|name| name.dt);
+    path.zip(dt).ok_or_else(|| Fault::internal("changes", format!("a commit names '{name}' among changes")))
+}
+
+/// Brings the tables of other outputs that the newest set of changes names to the state of the store. One that cannot be
+/// written is a warning: whoever follows it misses this set.
+pub(crate) async fn roll_others_forward(storage: &Storage, store: &Store, output: &Folder) {
+    for of in store.changes().into_iter().flat_map(|set| &set.outputs) {
+        let rolled = async {
+            let other = storage.folder(&of.output)?;
+            if !other.is_same_place(output) {
+                roll_forward(storage, store.folder(), &other, None).await?;
+            }
+            Ok::<_, Fault>(())
+        };
+        if let Err(error) = rolled.await {
+            tracing::warn!(output = of.output, %error, "its table `changes` lacks a set of changes");
+        }
+    }
+}
