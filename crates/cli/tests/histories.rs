@@ -22,6 +22,9 @@ struct Made {
     /// The states that it decided again, by id, with the dates of their nights.
     again: BTreeMap<String, (String, Known)>,
     published_again: BTreeMap<String, (Decided, String, &'static str)>,
+    /// The families of its own documents, and those of documents that it decided again.
+    families: BTreeMap<String, String>,
+    families_again: BTreeMap<String, String>,
 }
 
 struct History {
@@ -77,6 +80,23 @@ impl History {
         view
     }
 
+    /// The families of the newest states of all ids in the nights before a date.
+    fn families(&self, before: &str) -> BTreeMap<String, String> {
+        let view = self.view(before);
+        let mut families = BTreeMap::new();
+        for (_, made) in self.nights.range(..before.to_owned()) {
+            families.extend(made.families.clone());
+        }
+        for (_, made) in self.nights.range(..before.to_owned()) {
+            for (id, family) in &made.families_again {
+                if view.get(id).is_some_and(|(of_dt, _)| *of_dt == made.again[id].0) {
+                    families.insert(id.clone(), family.clone());
+                }
+            }
+        }
+        families
+    }
+
     /// Makes a night by the definitions, from the nights before it.
     fn make(&mut self, dt: &str, texts: &BTreeMap<String, String>) {
         let mut dates: BTreeSet<&str> = self.nights.keys().map(String::as_str).collect();
@@ -110,9 +130,30 @@ impl History {
         });
         let again: BTreeMap<String, (String, Known)> = again.collect();
         let documents = tonight.iter().map(|(id, outcome)| (id.clone(), known(outcome, &decided[id], now))).collect();
+        let before = self.families(dt);
+        let has_text = |outcome: &Outcome| text_hash(outcome).is_some();
+        let mut families: BTreeMap<String, String> = BTreeMap::new();
+        for (id, outcome) in tonight.iter().filter(|(id, _)| decided[*id].0 == "keep") {
+            let goes_on = |k: &Known| has_text(&k.outcome) && (k.kept || text_hash(&k.outcome) == text_hash(outcome));
+            let family = if earlier.get(id).is_some_and(goes_on) { &before[id] } else { id };
+            families.insert(id.clone(), family.clone());
+        }
+        for (id, (decision, canonical, ..)) in &decided {
+            if *decision == "drop" {
+                let family = families.get(canonical).unwrap_or_else(|| &before[canonical]).clone();
+                families.insert(id.clone(), family);
+            }
+        }
+        let family_again = |(id, (decided, ..)): (&String, &(Decided, String, &'static str))| {
+            let representative = if decided.0 == "keep" { id } else { &decided.1 };
+            let family = families.get(representative).unwrap_or_else(|| &before[representative]);
+            (id.clone(), family.clone())
+        };
+        let families_again = published_again.iter().map(family_again).collect();
         self.n_orphaned += again.len();
         self.n_restored += again.values().filter(|(_, known)| known.kept).count();
-        let made = Made { texts: texts.clone(), documents, decided, again, published_again };
+        let made =
+            Made { texts: texts.clone(), documents, decided, again, published_again, families, families_again };
         self.nights.retain(|dt, _| !leaving.contains(dt));
         self.nights.insert(dt.to_owned(), made);
     }
@@ -150,6 +191,13 @@ impl History {
                 assert_eq!(got[..4], [*decision, canonical, distance, *reason], "{context}, {id}");
             }
             assert_redecided(&self.night, dt, &made.published_again, &context);
+            let family = |row: Vec<String>| (row[0].clone(), row.last().unwrap().clone());
+            let families: BTreeMap<String, String> =
+                self.night.published(dt, "decisions").into_iter().map(family).filter(|(_, of)| !of.is_empty()).collect();
+            assert_eq!(families, made.families, "{context}: families");
+            let again: BTreeMap<String, String> =
+                self.night.published(dt, "redecided").into_iter().map(family).collect();
+            assert_eq!(again, made.families_again, "{context}: families of documents that were decided again");
         }
         assert_changes_fold(&self.night, &self.dates(), context);
         let corpus = self.view("9999-12-31");

@@ -13,7 +13,7 @@ use arrow::datatypes::{Date32Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_delta::TableLog;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, LOST_SHARE, REASON, REFERENCE};
+use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE};
 use nearprint_parquet::{
     CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
 };
@@ -347,8 +347,8 @@ fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
 /// Returns the other columns of a dataset that name documents.
 fn mentions(dataset: &PublishedDataset) -> &'static [&'static str] {
     match dataset.name {
-        DECISIONS => &[CANONICAL_ID, CLUSTER_ID],
-        REDECIDED => &[CANONICAL_ID, "former_canonical_id"],
+        DECISIONS => &[CANONICAL_ID, CLUSTER_ID, FAMILY_ID],
+        REDECIDED => &[CANONICAL_ID, "former_canonical_id", FAMILY_ID],
         "changes" => &[CANONICAL_ID, CANONICAL_ID_BEFORE],
         "quarantine" => &["id"],
         _ => &[],
@@ -366,7 +366,9 @@ fn column_names(dataset: &'static PublishedDataset) -> Vec<&'static str> {
 
 /// Returns whether a file names one of the documents.
 async fn names_any(file: &ParquetFile, dataset: &PublishedDataset, ids: &ForgottenIds) -> Result<bool> {
-    let names = [subjects(dataset), mentions(dataset)].concat();
+    // Files of release 0.2.0 have fewer columns.
+    let names: Vec<&str> =
+        subjects(dataset).iter().chain(mentions(dataset)).copied().filter(|name| file.has_column(name)).collect();
     let mut batches = file.stream(file.whole(&names))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &file.file.url };
@@ -480,6 +482,7 @@ fn left(
         arrays.push(match name {
             CLUSTER_ID => Arc::new(cluster_ids(columns, clusters)?),
             CLUSTER_SIZE => Arc::new(cluster_sizes(columns, clusters)?),
+            FAMILY_ID => Arc::new(family_ids(columns, ids)?),
             _ if mentions(dataset).contains(&name) => {
                 let named = columns.strings(name)?.iter();
                 Arc::new(named.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>())
@@ -509,6 +512,21 @@ fn cluster_ids(columns: Columns<'_>, clusters: &Clusters) -> Result<StringArray>
             left.map_or(id, |left| left.id.as_deref())
         })
         .collect())
+}
+
+/// Returns the ids of the families. One that a forgotten document named goes by the canonical document from then on, or by a
+/// kept document itself.
+fn family_ids(columns: Columns<'_>, ids: &ForgottenIds) -> Result<StringArray> {
+    if columns.batch.column_by_name(FAMILY_ID).is_none() {
+        return Ok(StringArray::new_null(columns.batch.num_rows()));
+    }
+    let (own, canonical) = (columns.strings(DOC_ID)?.iter(), columns.strings(CANONICAL_ID)?.iter());
+    let named = columns.strings(FAMILY_ID)?.iter().zip(canonical.zip(own));
+    let left = |(family, (canonical, own)): (Option<&_>, (Option<&_>, Option<&_>))| match family {
+        Some(family) if ids.has(family) => canonical.filter(|id| !ids.has(id)).or(own).map(str::to_owned),
+        family => family.map(str::to_owned),
+    };
+    Ok(named.map(left).collect())
 }
 
 fn cluster_sizes(columns: Columns<'_>, clusters: &Clusters) -> Result<Int64Array> {

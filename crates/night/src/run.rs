@@ -8,7 +8,7 @@ use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
-    CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Fingerprinted, Join, NearDuplicates, NightsChange,
+    CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted, Join, NearDuplicates, NightsChange,
     PairCounts, PairsMode, Redeciding, RemainingTime, Resources, SpillStats, Tonight, existing_of_all,
     fingerprint_documents, recrawls, refuse_beyond_driver, write_quarantine, write_run, write_skipped,
 };
@@ -291,10 +291,18 @@ async fn stage(
     let (batch, rows) = near.into_batch();
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
-    files.extend(decisions.write(&batch, &recrawls, folder)?);
+    let families = Families::of_night(&plan.store.nights_before(&request.dt), &batch, &decisions, &recrawls).await?;
+    files.extend(decisions.write(&batch, &recrawls, &families, folder)?);
     let run_folder = folder.join("run");
-    let run = write_run(&batch, &decisions, &recrawls, &plan.config_digest, &run_folder)?;
-    let tonight = Tonight { batch: &batch, rows: &rows, decisions: &decisions, recrawls: &recrawls, run: &run };
+    let run = write_run(&batch, &decisions, &recrawls, &families, &plan.config_digest, &run_folder)?;
+    let tonight = Tonight {
+        batch: &batch,
+        rows: &rows,
+        decisions: &decisions,
+        recrawls: &recrawls,
+        families: &families,
+        run: &run,
+    };
     let again = redeciding.decide(tonight, folder, work).await?;
     let DecidedOrphans { files: redecided, redecisions, n_orphaned, n_restored } = again;
     let run = run.redeciding(&run_folder, &plan.config_digest, &redecisions)?;

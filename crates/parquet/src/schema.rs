@@ -30,6 +30,8 @@ pub const LOST_SHARE: &str = "lost_share";
 pub const TEXT_HASH: &str = "text_hash";
 /// The column of the ids of canonical documents.
 pub const CANONICAL_ID: &str = "canonical_id";
+/// The column of the ids that name the families of documents.
+pub const FAMILY_ID: &str = "family_id";
 /// The column of the reasons of decisions.
 pub const REASON: &str = "reason";
 /// The column that says how the text of a document compares with what the newest earlier night had under its id.
@@ -156,6 +158,17 @@ pub static REDECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable(CANONICAL_HASH, DataType::UInt32),
         required(REASON, DataType::Utf8),
         nullable(REFERENCE, DataType::Utf8),
+        required(DOC_ID, DataType::Utf8),
+        required(FAMILY_ID, DataType::Utf8),
+    ])
+});
+
+/// The columns of the families of a run that do not follow from its decisions, sorted by `row`.
+pub static FAMILIES: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required("row", DataType::UInt32),
+        required(DOC_ID, DataType::Utf8),
+        required(FAMILY_ID, DataType::Utf8),
     ])
 });
 
@@ -191,7 +204,7 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// The columns of decisions, sorted by `doc_id`. The last three are missing in the files of release 0.2.0.
+/// The columns of decisions, sorted by `doc_id`. The last four are missing in the files of release 0.2.0.
 pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(DOC_ID, DataType::Utf8),
@@ -206,6 +219,7 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable(RECRAWL, DataType::Utf8),
         first_seen(),
         last_changed(),
+        nullable(FAMILY_ID, DataType::Utf8),
     ])
 });
 
@@ -236,6 +250,7 @@ pub static REDECIDED: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable(REFERENCE, DataType::Utf8),
         nullable("former_canonical_id", DataType::Utf8),
         required("cause", DataType::Utf8),
+        nullable(FAMILY_ID, DataType::Utf8),
     ])
 });
 

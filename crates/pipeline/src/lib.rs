@@ -32,6 +32,7 @@ pub use resources::Resources;
 pub use stages::changes::{DecidedNight, Forgetting, NightsChange};
 pub use stages::decide::{ClusterRule, DecisionBasis, DecisionCounts, Decisions, StarQuality};
 pub use stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
+pub use stages::families::Families;
 pub use stages::fingerprint::{
     FingerprintCounts, FingerprintRequest, FingerprintSummary, Fingerprinted, fingerprint, fingerprint_batch,
     fingerprint_documents, write_quarantine, write_skipped,

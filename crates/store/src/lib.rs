@@ -63,6 +63,7 @@ mod delta_kernel;
 mod dependents;
 mod error;
 mod existing;
+mod families;
 mod identity;
 mod index;
 mod info;
@@ -92,6 +93,7 @@ pub use error::{
     Damage, IsOutput, NoSuchNight, damaged, damaged_commit, file_and_reason, is_about_content, others_committed,
 };
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
+pub use families::StoredFamily;
 pub use identity::{identity_in, missing_store};
 pub use index::OpenIndex;
 pub use info::{NightInfo, SegmentInfo, StoreInfo};

@@ -14,7 +14,7 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::{Origin, RowSet};
 use nearprint_parquet::schema::{
-    CANONICAL_ID, DOC_ID, FIRST_SEEN, LAST_CHANGED, REASON, REFERENCE, TEXT_HASH,
+    CANONICAL_ID, DOC_ID, FAMILY_ID, FIRST_SEEN, LAST_CHANGED, REASON, REFERENCE, TEXT_HASH,
 };
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
 use nearprint_storage::{day_of_date, in_memory};
@@ -249,13 +249,14 @@ impl Store {
         }
         let (mut found, mut names) = (Vec::new(), Names::default());
         let parquet = self.open_file(night, "redecided").await?;
-        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, REASON, REFERENCE]))?;
+        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, REASON, REFERENCE, DOC_ID, FAMILY_ID]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (run, by, row) =
                 (columns.strings("run")?, columns.strings("by")?, columns.primitive::<UInt32Type>("row")?);
             let (ids, reasons) = (columns.strings(CANONICAL_ID)?, columns.strings(REASON)?);
             let references = columns.strings(REFERENCE)?;
+            let (named, families) = (columns.strings(DOC_ID)?, columns.strings(FAMILY_ID)?);
             for i in 0..batch.num_rows() {
                 let reference = references.is_valid(i).then(|| names.of(references.value(i)));
                 let canonical = ids.is_valid(i).then(|| NewCanonical { id: ids.value(i).into(), reference });
@@ -263,7 +264,12 @@ impl Store {
                     run: names.of(run.value(i)),
                     by: names.of(by.value(i)),
                     row: row.value(i),
-                    decision: NewDecision { canonical, reason: names.of(reasons.value(i)) },
+                    decision: NewDecision {
+                        canonical,
+                        reason: names.of(reasons.value(i)),
+                        id: named.value(i).into(),
+                        family: names.of(families.value(i)),
+                    },
                 });
             }
         }

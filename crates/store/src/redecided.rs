@@ -119,6 +119,10 @@ pub struct NewDecision {
     pub canonical: Option<NewCanonical>,
     /// The reason, as `redecided` has it.
     pub reason: Arc<str>,
+    /// Its own id.
+    pub id: Box<str>,
+    /// The id that names its family from then on.
+    pub family: Arc<str>,
 }
 
 impl NewDecision {
@@ -177,7 +181,7 @@ impl Redecided {
     pub fn memory_bytes(&self) -> usize {
         let of_row = |decision: &NewDecision| {
             let of_id = decision.canonical.as_ref().map_or(0, |canonical| canonical.id.len() + 16);
-            size_of::<(u32, NewDecision)>() + of_id
+            size_of::<(u32, NewDecision)>() + of_id + decision.id.len()
         };
         self.0.values().flat_map(BTreeMap::values).map(of_row).sum()
     }

@@ -55,7 +55,7 @@ impl StagedRun {
 }
 
 impl RunRecord {
-    fn of(files: &[StagedFile], n_fingerprints: u64, n_short: u64) -> Self {
+    pub(crate) fn of(files: &[StagedFile], n_fingerprints: u64, n_short: u64) -> Self {
         let files: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
         Self { digest: run_digest(&files), n_fingerprints, n_short, files }
     }
@@ -230,6 +230,8 @@ fn write_redecisions(redecisions: &[Redecision], mut writer: DatasetWriter) -> R
             Arc::new(canonical().map(hash).collect::<UInt32Array>()),
             Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.decision.reason))),
             Arc::new(canonical().map(reference).collect::<StringArray>()),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.decision.id))),
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|r| &*r.decision.family))),
         ];
         writer.write(RecordBatch::try_new(Arc::clone(&REDECISIONS), arrays).map_err(internal)?)?;
     }

@@ -22,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stages::existing::ReferenceNames;
+use crate::stages::families::Families;
 
 /// The rule by which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +108,8 @@ pub(crate) struct DecidedAgain<'a> {
     pub(crate) former_canonical_id: &'a str,
     /// What became of that document.
     pub(crate) cause: &'static str,
+    /// The id that names its family from then on.
+    pub(crate) family: &'a str,
 }
 
 /// The rows that the star rule kept, beside those that could have been kept.
@@ -264,6 +267,19 @@ impl Decisions {
         Ok(id.map(|id| NewCanonical { id: id.as_ref().into(), reference }))
     }
 
+    /// Returns the row of a dropped document's canonical one, if that is a document of the batch.
+    pub(crate) fn canonical_row(&self, row: u32) -> Option<u32> {
+        match self.rows[row as usize].canonical {
+            CanonicalOf::Row(other) => Some(other),
+            CanonicalOf::Itself | CanonicalOf::Existing(_) | CanonicalOf::ExistingShort => None,
+        }
+    }
+
+    /// Returns the id of a dropped document's canonical one, if that is an existing document of the night's own store.
+    pub(crate) fn own_existing_canonical(&self, batch: &QueryBatch, row: u32) -> Option<&str> {
+        self.existing_canonical(batch, row).filter(|(_, origin)| *origin == Origin::OWN).map(|(id, _)| id)
+    }
+
     /// Returns the reason of the decision about a row.
     pub(crate) fn reason(&self, row: u32) -> &'static str {
         self.rows[row as usize].outcome.reason()
@@ -356,7 +372,13 @@ impl Decisions {
     }
 
     /// Writes the decisions below a folder.
-    pub fn write(&self, batch: &QueryBatch, recrawls: &Recrawls, folder: &Path) -> Result<Vec<StagedFile>> {
+    pub fn write(
+        &self,
+        batch: &QueryBatch,
+        recrawls: &Recrawls,
+        families: &Families,
+        folder: &Path,
+    ) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
         for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
             let rows = || (start..).take(made.len());
@@ -376,6 +398,7 @@ impl Decisions {
                 Arc::new(recrawl),
                 Arc::new(first_seen),
                 Arc::new(last_changed),
+                Arc::new(rows().map(|row| families.of_row(batch, self, row)).collect::<Result<StringArray>>()?),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
@@ -409,6 +432,7 @@ impl Decisions {
                 Arc::new(rows().map(|row| self.reference(batch, row)).collect::<StringArray>()),
                 Arc::new(StringArray::from_iter_values(of_rows.iter().map(|of| of.former_canonical_id))),
                 Arc::new(StringArray::from_iter_values(of_rows.iter().map(|of| of.cause))),
+                Arc::new(StringArray::from_iter_values(of_rows.iter().map(|of| of.family))),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&REDECIDED), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;

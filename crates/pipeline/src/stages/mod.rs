@@ -3,6 +3,7 @@
 pub(crate) mod changes;
 pub(crate) mod decide;
 pub(crate) mod existing;
+pub(crate) mod families;
 pub(crate) mod fingerprint;
 pub(crate) mod join;
 pub(crate) mod orphans;

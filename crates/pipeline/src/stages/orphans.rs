@@ -23,6 +23,7 @@ use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
 use crate::context::CommandContext;
 use crate::stages::decide::{ClusterRule, DecidedAgain, Decisions};
+use crate::stages::families::Families;
 use crate::stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 use crate::stages::join::{Join, NearDuplicates};
 
@@ -37,6 +38,8 @@ pub struct Tonight<'a> {
     pub decisions: &'a Decisions,
     /// The documents that other nights have too.
     pub recrawls: &'a Recrawls,
+    /// Their families.
+    pub families: &'a Families,
     /// The run files, without what was decided again.
     pub run: &'a StagedRun,
 }
@@ -218,26 +221,54 @@ impl Redeciding<'_> {
         let (batch, rows) = near.into_batch();
         let found = found.ok_or_else(|| defect("nothing to decide by"))?;
         let decisions = Decisions::new(&batch, &rows, found, short, references)?;
+        let families = families_of(&left, tonight, (&batch, &decisions), (&orphans, &at)).await?;
         let day_of = |night: usize| {
             let dt = left.run_and_date(night).1;
             day_of_date(dt).ok_or_else(|| defect(&format!("night '{dt}' has no date")))
         };
         let (mut again, mut redecisions, mut n_restored) = (Vec::new(), Vec::new(), 0);
         let this: Arc<str> = "".into();
-        for (&at, row) in at.iter().zip(batch.rows()) {
+        for ((&at, row), family) in at.iter().zip(batch.rows()).zip(&families) {
             let Orphan { dropped, cause } = &orphans[at];
             let canonical = decisions.canonical(&batch, row)?;
             n_restored += u64::from(canonical.is_none());
             let run = left.run_and_date(dropped.night).0.into();
-            let decision = NewDecision { canonical, reason: decisions.reason_again(row).into() };
+            let (reason, id) = (decisions.reason_again(row).into(), batch.id(row).as_ref().into());
+            let decision = NewDecision { canonical, reason, id, family: Arc::clone(family) };
             redecisions.push(Redecision { run, by: Arc::clone(&this), row: dropped.row, decision });
-            again.push(DecidedAgain { day: day_of(dropped.night)?, former_canonical_id: &dropped.canonical_id, cause });
+            let (day, former_canonical_id) = (day_of(dropped.night)?, &*dropped.canonical_id);
+            again.push(DecidedAgain { day, former_canonical_id, cause, family });
         }
         redecisions.sort_unstable();
         let files = decisions.write_redecided(&batch, &again, folder)?;
         let n_orphaned = again.len() as u64;
         Ok(DecidedOrphans { files, redecisions, n_orphaned, n_restored })
     }
+}
+
+/// Returns the families of orphans, which are at these positions in the order of the batch, as they are decided.
+async fn families_of(
+    left: &JoinedNights<'_>,
+    tonight: Tonight<'_>,
+    (batch, decisions): (&QueryBatch, &Decisions),
+    (orphans, at): (&[Orphan], &[usize]),
+) -> Result<Vec<Arc<str>>> {
+    let canonical = batch.rows().filter_map(|row| decisions.own_existing_canonical(batch, row));
+    let wanted: HashSet<String> =
+        batch.rows().map(|row| batch.id(row).into_owned()).chain(canonical.map(str::to_owned)).collect();
+    let known = match left.have_families() {
+        true => left.families(|id| wanted.contains(id)).await?,
+        false => HashMap::new(),
+    };
+    let own = |row: u32| match known.get(&*batch.id(row)) {
+        Some(family) => Arc::clone(family),
+        None => Arc::from(&*orphans[at[row as usize]].dropped.canonical_id),
+    };
+    let of = |id: &str| match tonight.batch.row_of(id) {
+        Some(row) => tonight.families.named(row).cloned(),
+        None => known.get(id).cloned(),
+    };
+    Families::of_orphans(batch, decisions, own, of)
 }
 
 /// Returns the rows of tonight whose earlier state was kept with another text, or is not kept any more, and what became of

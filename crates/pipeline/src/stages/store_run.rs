@@ -11,6 +11,7 @@ use nearprint_store::{HistoryColumns, NewCanonical, OwnDocuments, Recrawls, RunW
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::stages::decide::Decisions;
+use crate::stages::families::Families;
 use crate::stages::fingerprint::fingerprint_order;
 
 /// The rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then
@@ -61,6 +62,7 @@ pub fn write_run(
     batch: &QueryBatch,
     decisions: &Decisions,
     recrawls: &Recrawls,
+    families: &Families,
     config_digest: &str,
     folder: &Path,
 ) -> Result<StagedRun> {
@@ -96,7 +98,8 @@ pub fn write_run(
     let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
     ids.sort_unstable();
     let dependents = dependents(batch, decisions, &order)?;
-    run.finish(ids.into_iter(), &recrawls.shadows, Some(&dependents))
+    let run = run.finish(ids.into_iter(), &recrawls.shadows, Some(&dependents))?;
+    run.with_families(folder, config_digest, &families.stored(batch, order.rows()))
 }
 
 /// Returns the rows of the run that are dropped for documents of the own store, by the hashes of these.

@@ -122,6 +122,7 @@ pub async fn check_nights<'a>(
         if check_files(store, &of, &folder, &night.run.files, &mut report, progress).await? {
             report.note(&of, folder.url(), check_dependents(store, night).await)?;
             report.note(&of, folder.url(), check_redecisions(store, night).await)?;
+            report.note(&of, folder.url(), check_families(store, night).await)?;
         } else {
             damaged_runs.insert(night.run.digest.as_str());
         }
@@ -210,6 +211,17 @@ async fn check_redecisions(store: &Store, night: &Night) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Checks that a run names the families of its documents in order, each once.
+async fn check_families(store: &Store, night: &Night) -> Result<()> {
+    let families = store.families(night).await?;
+    let is_of_run = families.last().is_none_or(|last| u64::from(last.row) < night.run.n_documents());
+    if is_of_run && families.is_sorted_by(|a, b| a.row < b.row) {
+        return Ok(());
+    }
+    let place = store.run_folder(&night.run.digest).join("families/part-00000.parquet");
+    Err(damaged(place.url(), "its rows are out of order, or are not those of its run"))
 }
 
 /// Compares a segment, row by row, with a merge of its runs. Runs that are damaged, or that were replaced and
@@ -439,8 +451,11 @@ fn row_hash(fingerprint: u64, place: u64) -> u64 {
 }
 
 /// Checks the order of a file: by (`fingerprint`, `doc_id`), (`text_hash`, `doc_id`), `id_hash`, `permuted` or `doc_id`, depending
-/// on its columns. The order of shadows is not checked.
+/// on its columns. The order of files with rows of runs is not checked here.
 async fn check_order(parquet: &ParquetFile) -> Result<()> {
+    if parquet.has_column("row") && parquet.has_column(DOC_ID) {
+        return Ok(());
+    }
     let mut batches = parquet.stream(parquet.whole(&[FINGERPRINT, TEXT_HASH, "id_hash", PERMUTED, DOC_ID]))?;
     let mut previous: Option<(u128, String)> = None;
     let mut row = 0u64;

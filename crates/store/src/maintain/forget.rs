@@ -19,6 +19,7 @@ use nearprint_parquet::{Columns, ParquetFile, Read, selection};
 use nearprint_storage::{Progress, row_number};
 
 use crate::commit::{ChangeSet, Commit, Night};
+use crate::families::StoredFamily;
 use crate::redecided::{NewDecision, RESTORED, Redecision};
 use crate::shadows::Shadow;
 use crate::store::Store;
@@ -161,8 +162,14 @@ impl Affected<'_> {
         let mut own: Vec<Redecision> = Vec::new();
         for said in all {
             let decision = match said.decision.canonical.as_ref() {
-                Some(canonical) if ids.has(&canonical.id) => NewDecision { canonical: None, reason: RESTORED.into() },
+                Some(canonical) if ids.has(&canonical.id) => {
+                    NewDecision { canonical: None, reason: RESTORED.into(), ..said.decision.clone() }
+                }
                 _ => said.decision.clone(),
+            };
+            let decision = match ids.has(&decision.family) {
+                true => NewDecision { family: family_left(&decision), ..decision },
+                false => decision,
             };
             if *said.run == *self.digest() {
                 let by = renamed.get(&*said.by).unwrap_or(&said.by);
@@ -226,7 +233,9 @@ pub async fn runs_without(
         let again = store.redecisions(night).await?;
         let named = again.iter().filter(|said| said.decision.canonical.as_ref().is_some_and(|canonical| ids.has(&canonical.id)));
         let n_represented = (represented.len() + named.count()) as u64;
-        if !rows.is_empty() || n_represented > 0 {
+        let names_family = again.iter().any(|said| ids.has(&said.decision.family) || ids.has(&said.decision.id))
+            || store.families(night).await?.iter().any(|of| ids.has(&of.family));
+        if !rows.is_empty() || n_represented > 0 || names_family {
             affected.push(Affected { night, rows, represented, n_represented });
         }
         progress.advance(1);
@@ -426,8 +435,20 @@ async fn rewritten(
         true => Some(dependents_left(store, affected).await?),
         false => None,
     };
+    let families = store.families(night).await?.into_iter().filter(|of| !ids.has(&of.family));
+    let left = |of: StoredFamily| Some(StoredFamily { row: affected.row_without(of.row)?, ..of });
+    let families: Vec<StoredFamily> = families.filter_map(left).collect();
     let run = run.finish(hashes.into_iter(), &said.shadows, dependents.as_deref())?;
+    let run = run.with_families(folder, config_digest, &families)?;
     run.redeciding(folder, config_digest, &said.redecisions)
+}
+
+/// Returns the family of a document that was decided again, without the forgotten document by which it was named.
+fn family_left(decision: &NewDecision) -> Arc<str> {
+    match &decision.canonical {
+        Some(canonical) => canonical.id.as_ref().into(),
+        None => decision.id.as_ref().into(),
+    }
 }
 
 /// Returns the dependents of a run without its forgotten rows, and without those that no document represents any more.

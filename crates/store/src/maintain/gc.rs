@@ -630,7 +630,8 @@ fn output_place(file: &str) -> Option<Place> {
     (is_own && is_scratch_name(parts[parts.len() - 1])).then(|| (file.to_owned(), None))
 }
 
-const RUN_DATASETS: [&str; 7] = ["fingerprints", "short", "empty", "ids", "shadows", "dependents", "redecided"];
+const RUN_DATASETS: [&str; 8] =
+    ["fingerprints", "short", "empty", "ids", "shadows", "dependents", "families", "redecided"];
 
 fn is_hex(name: &str) -> bool {
     name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
