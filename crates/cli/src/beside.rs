@@ -51,13 +51,14 @@ const FILES: [(&str, &str, &str, Kind); 10] = [
 const SUMMARY_FILE: &str = "summary_file";
 
 /// The arguments that name places in which a command reads or writes its data, or files that it reads.
-const GUARDED: [&str; 16] = [
+const GUARDED: [&str; 17] = [
     "config",
     "documents",
     "store",
     "output",
     "references",
     "existing",
+    "from",
     "queries",
     "truth",
     "ignore",

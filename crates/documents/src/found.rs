@@ -15,6 +15,18 @@ pub struct FoundFiles {
     pub table: Option<FoundTable>,
 }
 
+/// The inputs of a night that a manifest names. They are read in place of what a place of documents has now.
+#[derive(Debug, Clone, Default)]
+pub struct KnownFiles {
+    /// The files.
+    pub files: Vec<InputFile>,
+    /// Things that look like files but cannot be read, each with the reason.
+    pub unusable: Vec<(InputFile, String)>,
+    /// Files that were passed over because their names have none of the [`endings`](crate::endings). They are not looked
+    /// for.
+    pub ignored: Vec<String>,
+}
+
 /// A Delta table whose files were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTable {

@@ -45,6 +45,7 @@ pub mod fuzzing {
 
 pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
 pub use error::Absent;
+pub use found::KnownFiles;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{
     FORMATS, endings, filter_file, has_fetch_times, holds_one_document, is_document_name, left_out, row_place,

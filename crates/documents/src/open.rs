@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
 use super::formats::endings;
-use super::found::{FoundFiles, FoundTable};
+use super::found::{FoundFiles, FoundTable, KnownFiles};
 use super::keep_column::keep_type_name;
 use super::passed::Passed;
 use super::place::DocumentPlace;
@@ -123,6 +123,37 @@ impl Documents {
             },
             found => found?,
         };
+        Self::of_found(storage, place, found, columns, policy).await
+    }
+
+    /// Opens the inputs of a night that a manifest names, as [`open`](Self::open) opens those that it finds at `place`. No
+    /// marker is looked for, and there may be no files.
+    ///
+    /// # Errors
+    /// An error that names the file and the column. Files that cannot be read are an error only if there are more of
+    /// them than `policy` allows.
+    pub async fn open_known(
+        storage: &Storage,
+        place: &DocumentPlace,
+        known: KnownFiles,
+        columns: DocumentColumns,
+        policy: &InputPolicy,
+    ) -> Result<Self> {
+        let KnownFiles { files, unusable, ignored } = known;
+        let files = files.into_iter().map(|file| (file.url.clone(), file)).collect();
+        let unusable = unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
+        let found = FoundFiles { files, unusable, table: None };
+        let opened = Self::of_found(storage, place, found, columns, policy).await?;
+        Ok(Self { ignored, ..opened })
+    }
+
+    async fn of_found(
+        storage: &Storage,
+        place: &DocumentPlace,
+        found: FoundFiles,
+        columns: DocumentColumns,
+        policy: &InputPolicy,
+    ) -> Result<Self> {
         let mut documents = Self { columns, context: ReadContext::new(policy.max_doc_bytes), ..Self::default() };
         documents.columns.web.set_root(storage, place)?;
         for (file, reason) in found.unusable.into_values() {

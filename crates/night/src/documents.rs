@@ -9,13 +9,16 @@ use super::request::RunRequest;
 /// The number of nights that a message lists.
 const LISTED: usize = 3;
 
-/// Opens a night's documents.
+/// Opens a night's documents: the inputs that the request names, or what is at their place.
 ///
 /// # Errors
 /// [`Documents::open`] fails, or the folder of the nights is missing. The latter is an error even if a night may be
 /// empty.
 pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Documents> {
     let night = request.night_documents();
+    if let Some(known) = &request.inputs {
+        return Documents::open_known(storage, &night, known.clone(), request.columns.clone(), &request.input).await;
+    }
     let opening = Documents::open(storage, &night, request.columns.clone(), &request.input);
     let DocumentPlace::Pattern { pattern: root, .. } = &request.documents else {
         return opening.await;

@@ -75,6 +75,25 @@ impl Manifest {
         self.inputs.iter().filter(|input| !bad.contains(input.url.as_str())).cloned().collect()
     }
 
+    /// Returns the name of each reference and the digest of its run files, as [`References::states`] does.
+    ///
+    /// [`References::states`]: super::references::References::states
+    pub(crate) fn states(&self) -> Vec<(&str, String)> {
+        self.references.iter().map(|reference| (reference.store.as_str(), reference.joined.clone())).collect()
+    }
+
+    /// Returns the number of documents that the night's results lack, since they were forgotten.
+    pub(crate) fn n_forgotten(&self) -> u64 {
+        self.forgotten.as_ref().map_or(0, |forgotten| forgotten.n_documents)
+    }
+
+    /// Returns the files of documents, sorted as those of a plan.
+    pub(crate) fn sorted_inputs(&self) -> Vec<InputRecord> {
+        let mut inputs = self.inputs.clone();
+        inputs.sort();
+        inputs
+    }
+
     /// Returns whether the rule for repeated ids left rows out.
     pub(crate) fn has_repeated_ids(&self) -> bool {
         let documents = &self.counts.documents;

@@ -33,7 +33,19 @@ pub(crate) struct Plan {
     pub(crate) records: Folder,
 }
 
-pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+/// The store, the references and the output of a run. They are checked against its configuration and each other.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) references: References,
+    pub(crate) config_digest: String,
+    pub(crate) output: Folder,
+}
+
+/// Opens the places of a run, whatever its night. Nothing is written.
+///
+/// # Errors
+/// The store or a reference is missing or has another configuration, or the output is that of another store.
+pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Opened> {
     request.profile.join.verifier(request.profile.bits)?;
     let configuration = request.configuration();
     let config_digest = configuration.digest();
@@ -46,6 +58,11 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     store.refuse_lost_commits(&output).await?;
     store.refuse_unmounted_output(storage, &output).await?;
     let references = References::open(storage, &request.references, &configuration, identity.as_deref()).await?;
+    Ok(Opened { store, references, config_digest, output })
+}
+
+pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan> {
+    let Opened { store, references, config_digest, output } = open(storage, request).await?;
     let documents = documents::open(storage, request).await?;
     let newest_input = documents.files().map(|f| f.modified).max();
     let is_ahead_of_input = newest_input.is_none_or(|newest| is_far_ahead(&request.dt, newest));
@@ -58,7 +75,8 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
         .collect();
     inputs.sort();
     let before_forgetting = joined_before_forgetting(storage, &store, request).await?;
-    let digest = request.digest(&config_digest, &inputs, before_forgetting.as_ref().unwrap_or(&joined), &references)?;
+    let joined_then = before_forgetting.as_ref().unwrap_or(&joined);
+    let digest = request.digest(&config_digest, &inputs, joined_then, &references.states())?;
     let records = output.join(&night_records(&request.dt));
     Ok(Plan {
         store,
@@ -107,13 +125,10 @@ impl Plan {
     /// Says in which of inputs, earlier nights and references a published night differs. If it is none of them, it is a
     /// key of the configuration: those on which fingerprints depend are the same, else the store would have refused.
     fn changed(&self, night: &Night, published: &Manifest) -> String {
-        let mut inputs = published.inputs.clone();
-        inputs.sort();
-        let states = published.references.iter().map(|reference| (reference.store.as_str(), reference.joined.clone()));
         let differ = [
-            (inputs != self.inputs, "inputs"),
+            (published.sorted_inputs() != self.inputs, "inputs"),
             (self.store.is_stale(night), EARLIER_NIGHTS),
-            (!states.eq(self.references.states()), "references"),
+            (published.states() != self.references.states(), "references"),
         ];
         let names: Vec<&str> = differ.into_iter().filter(|(differs, _)| *differs).map(|(_, name)| name).collect();
         if names.is_empty() { "configuration".to_owned() } else { names.join(" and ") }

@@ -251,6 +251,7 @@ pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_b
 async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result<NightRecord> {
     let manifest = manifest_of(storage, store, night).await?;
     Ok(NightRecord {
+        n_forgotten: manifest.n_forgotten(),
         dt: manifest.dt,
         generation: night.gen_digest.clone(),
         release: manifest.nearprint,
@@ -259,7 +260,6 @@ async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result
         input_bytes: manifest.inputs.iter().map(|input| input.bytes).sum(),
         ignored_inputs: manifest.ignored_inputs,
         bad_files: manifest.bad_files,
-        n_forgotten: manifest.forgotten.map_or(0, |forgotten| forgotten.n_documents),
         is_stale: store.is_stale(night),
         counts: manifest.counts,
     })

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, night_pattern};
+use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, KnownFiles, night_pattern};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::LossLimit;
 use nearprint_parquet::PublishedDataset;
@@ -16,7 +16,7 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 
 use super::breakers::Breakers;
 use super::manifest::InputRecord;
-use super::references::{References, Written, refuse_written};
+use super::references::{Written, refuse_written};
 
 /// A glob that matches any date.
 pub(crate) const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
@@ -29,6 +29,8 @@ pub struct RunRequest {
     /// The root of the documents, or a list of the night's own. Below a root, a night's documents are under
     /// `dt=<date>/`, or at the place of `{dt}`.
     pub documents: DocumentPlace,
+    /// The night's files, instead of those that are at the place of its documents. `None` means that they are looked for.
+    pub inputs: Option<KnownFiles>,
     /// The store.
     pub store: String,
     /// Reference stores, of the same configuration. The night is joined with all their nights too, and documents that
@@ -119,6 +121,7 @@ impl RunRequest {
         Self {
             dt: dt.into(),
             documents: documents.into(),
+            inputs: None,
             store: store.into(),
             references: Vec::new(),
             output: output.into(),
@@ -169,12 +172,13 @@ impl RunRequest {
     }
 
     /// Returns the digest of everything that the night's results depend on, except the release that writes them.
+    /// `references` has the names and the [states](super::references::References::states) of the references.
     pub(crate) fn digest(
         &self,
         config_digest: &str,
         inputs: &[InputRecord],
         joined: &[String],
-        references: &References,
+        references: &[(&str, String)],
     ) -> Result<String> {
         let keep: Vec<(&str, bool)> = self.keep.iter().map(|k| (k.column.as_str(), k.descending)).collect();
         let mut parts = serde_json::json!({
@@ -199,7 +203,6 @@ impl RunRequest {
             parts["max_lost_share"] = max_lost_share.into();
         }
         // Left out if there are none, so that nights without references keep their digests.
-        let references = references.states();
         if !references.is_empty() {
             parts["references"] = serde_json::json!(references);
         }

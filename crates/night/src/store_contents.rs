@@ -79,7 +79,7 @@ async fn listed(storage: &Storage, store: &Store, night: &Night, info: NightInfo
                 n_drop: decisions.n_drop,
                 n_skip: decisions.n_skip,
                 n_same_id: manifest.counts.n_same_id,
-                n_forgotten: manifest.forgotten.map_or(0, |forgotten| forgotten.n_documents),
+                n_forgotten: manifest.n_forgotten(),
             };
             ListedNight { night: info, counts: Some(counts), unread: None }
         }

@@ -54,7 +54,7 @@ pub use query::QueryArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use run::{BreakerArgs, RunArgs};
 pub use serve::ServeArgs;
-pub use store::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, StoreArgs, StoreCommand};
+pub use store::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, MigrateArgs, StoreArgs, StoreCommand};
 pub use tune::TuneArgs;
 
 /// Finds near-duplicate documents in nightly crawls: SimHash fingerprints, joined exactly.
@@ -174,6 +174,7 @@ impl Command {
             Self::Store(StoreCommand::Info(_)) => ("store info", None),
             Self::Store(StoreCommand::Check(_)) => ("store check", None),
             Self::Store(StoreCommand::Compact(_)) => ("store compact", None),
+            Self::Store(StoreCommand::Migrate(_)) => ("store migrate", None),
             Self::Store(StoreCommand::Gc(_)) => ("store gc", None),
             Self::Store(StoreCommand::Init(_)) => ("store init", None),
             Self::Store(StoreCommand::Forget(_)) => ("store forget", None),

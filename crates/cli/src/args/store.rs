@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::file_names::local_path;
+use super::inputs::InputArgs;
+use super::run::BreakerArgs;
 use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Subcommand)]
@@ -23,6 +25,8 @@ pub enum StoreCommand {
     DropNight(DropNightArgs),
     /// Forget old nights, or single documents, as if the store had never had them
     Forget(ForgetArgs),
+    /// Make all nights of a store again in the store of another job: for another profile or extractor
+    Migrate(MigrateArgs),
     /// Delete everything that no commit names: replaced, dropped and forgotten nights, leftovers of killed runs, superseded
     /// segments and indexes, old commits
     Gc(GcArgs),
@@ -68,6 +72,29 @@ pub struct ForgetArgs {
     /// .jsonl, one {"id": …} a line; `-`: standard input, one id a line
     #[arg(long, value_name = "FILE", value_parser = local_path(), group = "what")]
     pub ids: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct MigrateArgs {
+    /// Job file of the new store, with its profile, store and output
+    #[arg(long, short, value_name = "FILE", value_parser = local_path())]
+    pub config: PathBuf,
+    /// The old store, whose nights are made again from the inputs that their manifests name
+    #[arg(long, value_name = "STORE", value_parser = place)]
+    pub from: Given,
+    /// Leave out the nights before DATE, such as nights whose inputs are gone
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+    /// Create the new store if it does not exist
+    #[arg(long)]
+    pub create_store: bool,
+    /// Check stores and inputs, say which nights would be made, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub breakers: BreakerArgs,
 }
 
 #[derive(Debug, Clone, Args)]

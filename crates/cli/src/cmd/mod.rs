@@ -13,6 +13,7 @@ mod fingerprint;
 mod idf;
 mod join;
 mod manual;
+mod migrate;
 mod night_request;
 mod night_text;
 mod notices;
@@ -61,7 +62,7 @@ pub fn night(global: &Global, args: &RunArgs, stop: &Stop, engine: Option<&Arc<d
 }
 
 /// Runs a command. `nights` are the words that stood in place of its dates. An engine, if there is one, runs the tasks of
-/// `run`.
+/// `run` and `store migrate`.
 pub fn dispatch(cli: Cli, nights: &Settled, engine: Option<&Arc<dyn Engine>>) -> Outcome {
     let global = cli.global;
     for (word, dt) in nights {
@@ -83,7 +84,7 @@ pub fn dispatch(cli: Cli, nights: &Settled, engine: Option<&Arc<dyn Engine>>) ->
         Command::Check(args) => check::check(&global, &args),
         Command::Query(args) => query::query(&global, &args),
         Command::Serve(args) => serve::serve(&global, &args),
-        Command::Store(command) => store::store(&global, &command),
+        Command::Store(command) => store::store(&global, &command, engine),
         Command::Config(command) => config::config(&global, &command),
         Command::Completions(args) => Ok(manual::completions(&args)),
         Command::Man(args) => manual::man(&args),

@@ -1,16 +1,19 @@
 //! The request of a night, from the job file and the arguments, and what every execution of it shares.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use nearprint_documents::DocumentPlace;
+use nearprint_documents::{DocumentPlace, FileList};
 use nearprint_fault::{Fault, Words, words};
-use nearprint_night::{RunRequest, RunSummary, TrippedBreaker};
-use nearprint_storage::RunLock;
+use nearprint_night::{MigrationRequest, RunRequest, RunSummary, TrippedBreaker, run, run_on_engine};
+use nearprint_pipeline::Resources;
+use nearprint_storage::{Progress, RunLock, Storage};
 use nearprint_store::Writers;
+use nearprint_tasks::Engine;
 
 use super::Session;
-use crate::args::RunArgs;
+use crate::args::{BreakerArgs, MigrateArgs, RunArgs};
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
@@ -24,9 +27,60 @@ pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
 
 /// Returns the request of a night. What the command line says goes before the job file.
 pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<RunRequest, Failure> {
+    let places = Places {
+        documents: documents(job, args)?,
+        store: job.store(args.store.as_ref())?,
+        references: job.references(&args.references)?,
+        output: job.output(args.output.as_ref())?,
+    };
+    let of_job = of_job(job, places, &args.breakers, &args.config, dt)?;
+    Ok(RunRequest {
+        pairs: args.pairs.map_or(of_job.pairs, Into::into),
+        max_pairs: args.max_pairs.unwrap_or(of_job.max_pairs),
+        late: args.late,
+        future: args.future,
+        replace: args.replace,
+        writers: if args.single_writer { Writers::One } else { of_job.writers },
+        create_store: args.create_store || of_job.create_store,
+        ..of_job
+    })
+}
+
+/// Returns the requests of a migration. What the command line says goes before the job file.
+pub(super) fn migration_request(job: &JobConfig, args: &MigrateArgs) -> Result<MigrationRequest, Failure> {
+    let documents = match &job.documents {
+        Some(_) => DocumentPlace::from(job.documents(None)?),
+        // The nights of such a job have lists of their own.
+        None => DocumentPlace::List(FileList::parse("the manifests of the old store", "")),
+    };
+    let (store, references, output) = (job.store(None)?, job.references(&[])?, job.output(None)?);
+    let places = Places { documents, store, references, output };
+    let of_job = of_job(job, places, &args.breakers, &args.config, String::new())?;
+    Ok(MigrationRequest {
+        run: RunRequest { create_store: args.create_store || of_job.create_store, ..of_job },
+        from: job.folder().given(&args.from),
+        since: args.since.clone(),
+    })
+}
+
+/// The places of a night.
+struct Places {
+    documents: DocumentPlace,
+    store: String,
+    references: Vec<String>,
+    output: String,
+}
+
+/// Returns the request of a night as the job file has it.
+fn of_job(
+    job: &JobConfig,
+    places: Places,
+    breakers: &BreakerArgs,
+    config: &Path,
+    dt: String,
+) -> Result<RunRequest, Failure> {
+    let Places { documents, store, references, output } = places;
     let (keep, columns) = job.keep()?;
-    let (documents, store) = (documents(job, args)?, job.store(args.store.as_ref())?);
-    let (references, output) = (job.references(&args.references)?, job.output(args.output.as_ref())?);
     let profile = job.profile_config()?;
     Ok(RunRequest {
         references,
@@ -35,19 +89,16 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
         source_column: job.source_column.clone(),
         analyzer_resources: job.analyzer_resources()?,
         input: job.input()?,
-        pairs: args.pairs.map_or(job.pairs, Into::into),
-        max_pairs: args.max_pairs.unwrap_or(job.max_pairs),
+        pairs: job.pairs,
+        max_pairs: job.max_pairs,
         clusters: job.clusters,
         max_lost_share: job.max_lost_share,
-        late: args.late,
-        future: args.future,
-        replace: args.replace,
         keep_nights: job.keep_nights,
-        writers: if args.single_writer { Writers::One } else { job.writers() },
-        breakers: job.breakers(&args.breakers),
+        writers: job.writers(),
+        breakers: job.breakers(breakers),
         preflight: job.preflight(),
-        create_store: args.create_store || job.create_store,
-        job_file: Some(args.config.clone()),
+        create_store: job.create_store,
+        job_file: Some(config.to_owned()),
         ..RunRequest::new(dt, documents, store, output, profile)
     })
 }
@@ -60,6 +111,20 @@ fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> 
     }
     let place = place(job.folder(), None, args.files_from.as_deref(), version)?;
     place.ok_or_else(|| Failure::usage("give --documents or --files-from"))
+}
+
+/// Runs a night, on an engine if there is one.
+pub(super) async fn run_night(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+    engine: Option<&Arc<dyn Engine>>,
+) -> Result<RunSummary, Fault> {
+    match engine {
+        None => run(storage, request, resources, progress).await,
+        Some(engine) => run_on_engine(storage, request, resources, progress, engine).await,
+    }
 }
 
 pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, Fault> {

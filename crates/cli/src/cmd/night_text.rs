@@ -39,6 +39,15 @@ pub(super) fn text(summary: &RunSummary, breakers: &Breakers, details: bool) -> 
     out
 }
 
+/// Formats the line of a night among others.
+pub(super) fn line(night: &RunSummary) -> String {
+    let (decisions, status) = (&night.counts.decisions, night.status.name().replace('_', " "));
+    format!(
+        "{} {status}: {} kept, {} dropped, {} skipped (commit {})\n",
+        night.dt, decisions.n_keep, decisions.n_drop, decisions.n_skip, night.commit
+    )
+}
+
 fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) {
     let documents = &counts.documents;
     let mut line = |name: &str, n: u64, note: String| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nearprint_documents::night_pattern;
 use nearprint_explain::legible;
 use nearprint_fault::Fault;
-use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
+use nearprint_night::{RunRequest, RunStatus, RunSummary};
 use nearprint_pipeline::{is_late, is_without_documents};
 use nearprint_report::ReportRequest;
 use nearprint_storage::Requests;
@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dry_run;
-use super::night_request::{held, request, stopped};
+use super::night_request::{held, request, run_night, stopped};
 use super::night_text::text;
 use super::report::{Page, line, page_request, write_page};
 use super::run_stale::run_stale;
@@ -65,10 +65,7 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     let (breakers, engine) = (request.breakers, engine.cloned());
     let done = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, lock_wait).await?;
-        let done = match &engine {
-            None => nearprint_night::run(&storage, &request, &resources, &progress).await,
-            Some(engine) => run_on_engine(&storage, &request, &resources, &progress, engine).await,
-        };
+        let done = run_night(&storage, &request, &resources, &progress, engine.as_ref()).await;
         asked.store(done.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
         let summary = done?;
         // A night that breakers stopped is not published: its page would be that of an earlier generation.

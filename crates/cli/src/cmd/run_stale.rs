@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nearprint_fault::Fault;
-use nearprint_night::{RunRequest, RunStatus, RunSummary, run_on_engine};
+use nearprint_night::{RunRequest, RunStatus, RunSummary};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::night_request::{held, request, stopped};
+use super::night_request::{held, request, run_night, stopped};
+use super::night_text::line;
 use super::{Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
 use crate::command_line::command_line;
@@ -101,11 +102,7 @@ async fn all(
         let Some(dt) = done.stale.iter().find(|dt| **dt > request.dt) else { return Ok((done, None)) };
         request.dt.clone_from(dt);
         tracing::info!(dt, "stale");
-        let ran = match engine {
-            None => nearprint_night::run(storage, &request, resources, progress).await,
-            Some(engine) => run_on_engine(storage, &request, resources, progress, engine).await,
-        };
-        match ran {
+        match run_night(storage, &request, resources, progress, engine).await {
             Err(error) => return Ok((done, Some((request.dt, error)))),
             Ok(night) => {
                 let stopped = night.status == RunStatus::Stopped;
@@ -127,18 +124,7 @@ async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, Fault> {
 fn text(done: &Done) -> String {
     let mut out = String::new();
     for night in &done.nights {
-        let decisions = &night.counts.decisions;
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            out,
-            "{} {}: {} kept, {} dropped, {} skipped (commit {})",
-            night.dt,
-            night.status.name(),
-            decisions.n_keep,
-            decisions.n_drop,
-            decisions.n_skip,
-            night.commit
-        );
+        out.push_str(&line(night));
     }
     let _ = match done.stale.as_slice() {
         [] => writeln!(out, "{} published again; no night is stale", counted(done.n_published, "night")),

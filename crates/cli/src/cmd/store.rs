@@ -1,6 +1,7 @@
-//! `nearprint store`: init, info, check, compact, index, drop-night, forget and gc.
+//! `nearprint store`: init, info, check, compact, index, drop-night, forget and gc. `store migrate` has a file of its own.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nearprint_explain::legible;
@@ -11,10 +12,12 @@ use nearprint_store::SegmentInfo;
 use nearprint_store::maintain::{
     CompactRequest, CompactSummary, GcRequest, GcSummary, IndexRequest, IndexSummary, StoreReport,
 };
+use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::check::problems;
+use super::migrate::migrate;
 use super::{Outcome, Session, counted, grouped};
 use crate::args::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, Global, StoreArgs, StoreCommand};
 use crate::command_line::command_line;
@@ -29,7 +32,7 @@ pub(super) struct Made {
     store: String,
 }
 
-pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
+pub(super) fn store(global: &Global, command: &StoreCommand, engine: Option<&Arc<dyn Engine>>) -> Outcome {
     match command {
         StoreCommand::Init(args) => init(global, args),
         StoreCommand::Info(args) => info(global, args),
@@ -37,6 +40,7 @@ pub(super) fn store(global: &Global, command: &StoreCommand) -> Outcome {
         StoreCommand::Compact(args) => compact(global, args),
         StoreCommand::DropNight(args) => drop_night(global, args),
         StoreCommand::Forget(args) => forget(global, args),
+        StoreCommand::Migrate(args) => migrate(global, args, engine),
         StoreCommand::Gc(args) => gc(global, args),
         StoreCommand::Index(args) => index(global, args),
     }

@@ -17,6 +17,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::config::{Checked, JobSchema, Written};
+use super::migrate::Migrated;
 use super::manual::{CompletionScript, ManualPage, ManualPages};
 use super::query::{OneSummary, StreamSummary};
 use super::report::Reported;
@@ -47,7 +48,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     T::json_schema(generator).to_value()
 }
 
-const KINDS: [Kind; 38] = [
+const KINDS: [Kind; 39] = [
     ("run", "run", &["published", "already_published", "stopped", "failed"], "A night that was run.", of::<Ran<'_>>),
     ("run_dry", "run", &["would_publish", "already_published"], "`run --dry-run`: what a run would do.", of::<DryRun>),
     ("run_stale", "run", &["done", "failed"], "`run --stale`: the stale nights, run in order of date.", of::<Done>),
@@ -124,6 +125,13 @@ const KINDS: [Kind; 38] = [
         &["forgotten", "nothing_to_forget"],
         "`store forget --ids`: the documents that were forgotten.",
         of::<ForgetIdsSummary>,
+    ),
+    (
+        "store_migrate",
+        "store migrate",
+        &["migrated", "already_migrated", "would_migrate", "failed"],
+        "The nights of an old store that were made again in a new one.",
+        of::<Migrated>,
     ),
     ("store_gc", "store gc", &["done", "listed"], "The files that were deleted.", of::<GcSummary>),
     ("store_init", "store init", &["made", "already_there"], "The store that was made.", of::<Made>),

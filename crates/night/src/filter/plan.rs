@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{DocumentColumns, Fate, FilterOutput, WebPages, night_pattern};
-use nearprint_fault::{ErrorKind, Fault, Result, key, words};
+use nearprint_fault::{Fault, Result, key, words};
 use nearprint_parquet::is_part_name;
 use nearprint_storage::{Folder, IfExists, InputFile, Storage};
 use nearprint_store::{Night, Store};
@@ -13,6 +13,7 @@ use super::corpus::NightFates;
 use super::names;
 use super::request::{FilterRequest, GONE, REMOVED, SUCCESS, Selection};
 use crate::inputs::{LOOK_UPS_AT_ONCE, NightInput};
+use crate::lost_inputs::{LostInputs, Remedies};
 use crate::manifest::InputRecord;
 use crate::published::PublishedFiles;
 
@@ -50,7 +51,7 @@ pub async fn plan_all(
 ) -> Result<(Vec<Planned>, BTreeSet<String>)> {
     let newest = nights.last().map(|night| night.dt.clone()).unwrap_or_default();
     let mut planned = Vec::with_capacity(nights.len());
-    let mut lost = Vec::new();
+    let mut lost = LostInputs::default();
     let mut own = BTreeSet::from([SUCCESS.to_owned()]);
     for ((night, published), fates) in nights.into_iter().zip(published).zip(fates) {
         let is_newest = night.dt == newest;
@@ -74,7 +75,7 @@ pub async fn plan_all(
         let (inputs, lost_here) = look_up(storage, read, names).await?;
         let is_gone = !lost_here.is_empty() && request.may_lack(is_newest);
         if !is_gone {
-            lost.extend(Lost::of(&night.dt, lost_here, inputs.is_empty()));
+            lost.add(&night.dt, lost_here, inputs.len());
         }
         let stale = store.is_stale(night);
         if stale {
@@ -96,7 +97,7 @@ pub async fn plan_all(
             is_gone,
         });
     }
-    refuse_lost(lost)?;
+    lost.refuse(usize::MAX, remedies())?;
     let there = match request.selection {
         Selection::Nights { .. } => BTreeSet::new(),
         _ => refuse_others(output, request.if_exists, &own).await?,
@@ -120,6 +121,14 @@ impl FilterRequest {
     /// Returns whether the documents of a night are only listed if input files of it are gone.
     fn may_lack(&self, is_newest: bool) -> bool {
         matches!(self.selection, Selection::New { allow_gone: true, .. }) && !is_newest
+    }
+}
+
+fn remedies() -> Remedies {
+    Remedies {
+        gone: "the night was made from it: restore it; a relative path is one below the folder of the run".into(),
+        changed: "restore the file, or publish the night again with `nearprint run --replace`".into(),
+        several: "restore them, or publish the nights of changed files again with `nearprint run --replace`".into(),
     }
 }
 
@@ -150,70 +159,6 @@ async fn look_up(
         }
     }
     Ok((inputs, lost))
-}
-
-/// Input files that are not those that the run read.
-enum Lost {
-    /// All files of a night are gone.
-    Night {
-        dt: String,
-        n_files: usize,
-    },
-    File(NightInput),
-}
-
-impl Lost {
-    fn of(dt: &str, lost: Vec<NightInput>, is_all: bool) -> Vec<Self> {
-        let n_files = lost.len();
-        if is_all && n_files > 1 && lost.iter().all(|input| matches!(input, NightInput::Gone { .. })) {
-            return vec![Self::Night { dt: dt.to_owned(), n_files }];
-        }
-        lost.into_iter().map(Self::File).collect()
-    }
-
-    fn n_gone(&self) -> usize {
-        match self {
-            Self::Night { n_files, .. } => *n_files,
-            Self::File(NightInput::Gone { .. }) => 1,
-            Self::File(_) => 0,
-        }
-    }
-
-    fn name(&self) -> String {
-        match self {
-            Self::Night { dt, n_files } => format!("all {n_files} of {dt}"),
-            Self::File(NightInput::Gone { url } | NightInput::Changed { url, .. }) => url.clone(),
-            Self::File(NightInput::Unchanged(file)) => file.url.clone(),
-        }
-    }
-}
-
-/// Refuses input files that are gone or have changed, and names all of them.
-fn refuse_lost(lost: Vec<Lost>) -> Result<()> {
-    let gone = "the night was made from it: restore it; a relative path is one below the folder of the run";
-    let changed = "restore the file, or publish the night again with `nearprint run --replace`";
-    match lost.as_slice() {
-        [] => return Ok(()),
-        [Lost::File(NightInput::Gone { url })] => return Err(Fault::input_missing("input file", url, gone)),
-        [Lost::File(NightInput::Changed { url, reason })] => {
-            return Err(Fault::bad_data(url, reason.clone()).remedy(changed));
-        }
-        _ => {}
-    }
-    let (gone, changed): (Vec<Lost>, Vec<Lost>) = lost.into_iter().partition(|lost| lost.n_gone() > 0);
-    let listed = |lost: &[Lost]| lost.iter().map(Lost::name).collect::<Vec<_>>().join(", ");
-    let mut reasons = Vec::new();
-    if !gone.is_empty() {
-        let n: usize = gone.iter().map(Lost::n_gone).sum();
-        reasons.push(format!("{n} input files are gone: {}", listed(&gone)));
-    }
-    if !changed.is_empty() {
-        let n = changed.len();
-        reasons.push(format!("{n} input files have changed since their nights were published: {}", listed(&changed)));
-    }
-    let kind = if gone.is_empty() { ErrorKind::BadData } else { ErrorKind::InputMissing };
-    let remedy = "restore them, or publish the nights of changed files again with `nearprint run --replace`";
-    Err(Fault::new(kind, reasons.join("; ")).remedy(remedy))
 }
 
 fn refuse_found(output: &Folder) -> Fault {
