@@ -38,6 +38,7 @@ mod idf;
 mod inputs;
 mod join;
 mod memory;
+mod migrate;
 mod nights;
 mod one_document;
 mod oracle;

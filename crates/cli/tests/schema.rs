@@ -45,6 +45,8 @@ fn the_summary_of_every_command_is_described() {
         "check -c job.toml".to_owned(),
         "store info store".to_owned(),
         "store check store".to_owned(),
+        "config init other.toml --documents documents --store other-store --output other-results".to_owned(),
+        "store migrate -c other.toml --from store --create-store".to_owned(),
         "store compact store".to_owned(),
         "store index store".to_owned(),
         "query --store store --fingerprint 0123456789abcdef".to_owned(),

@@ -317,7 +317,7 @@ fn refuse_overlaps(storage: &Storage, run: &RunRequest, old: &Store) -> Result<(
     };
     let old_results = output_roots(old, storage, None)?.into_iter();
     let old_results = old_results.map(|folder| ("the results of the old store", folder));
-    for (what, folder) in old_results.chain([("the old store", old.folder().clone())]) {
+    for (what, folder) in std::iter::once(("the old store", old.folder().clone())).chain(old_results) {
         for (key, url) in [("store", &run.store), ("output", &run.output)] {
             if storage.folder(url)?.overlaps(&folder) {
                 let why = "the old nights stay as they are, so name a new place in the job file";

@@ -44,10 +44,10 @@ pub(super) fn migrate(global: &Global, args: &MigrateArgs, engine: Option<&Arc<d
         }
         all(&storage, migration, &resources, &progress, engine.as_ref()).await
     })?;
-    let status = match () {
-        () if dry_run && !done.state.remaining.is_empty() => "would_migrate",
-        () if done.n_published == 0 && done.state.remaining.is_empty() => "already_migrated",
-        () => "migrated",
+    let status = match done.state.remaining.is_empty() {
+        true if done.n_published == 0 => "already_migrated",
+        false if dry_run => "would_migrate",
+        _ => "migrated",
     };
     let (config, stale) = (args.config.to_string_lossy(), done.state.stale.is_empty());
     let next = match (dry_run, failed.is_some() || !done.state.remaining.is_empty()) {
@@ -106,7 +106,11 @@ fn text(done: &Migrated, dry_run: bool) -> String {
         format!("{} made", counted(done.n_published, "night"))
     };
     // Writing to a string cannot fail.
-    let _ = write!(out, "{}: {made}, {} there before", state.store, state.n_there);
+    let there = match state.n_there {
+        0 => String::new(),
+        n => format!(", {} there before", counted(n, "night")),
+    };
+    let _ = write!(out, "{}: {made}{there}", state.store);
     let _ = match state.remaining.as_slice() {
         [] => writeln!(out, "; all nights of {} are done", state.from),
         [dt] => writeln!(out, "; remaining: {dt}"),
