@@ -45,11 +45,11 @@ pub mod fuzzing {
 
 pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
 pub use error::Absent;
-pub use found::KnownFiles;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{
     FORMATS, endings, filter_file, has_fetch_times, holds_one_document, is_document_name, left_out, row_place,
 };
+pub use found::KnownFiles;
 pub use html::page_text;
 pub use jsonl_lines::{IdColumn, LineId};
 pub use keep_key::{KeepKey, LENGTH};

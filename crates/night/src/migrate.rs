@@ -301,7 +301,8 @@ async fn unusable(storage: &Storage, input: &InputRecord) -> Result<Option<(Inpu
 
 fn remedies() -> Remedies {
     let leave_out = || words![", or leave out the nights before a date with ", key("since"), "; nothing was written"];
-    let restore = "the old night was made from it: restore it (a relative path is one below the folder of the job file)";
+    let restore =
+        "the old night was made from it: restore it (a relative path is one below the folder of the job file)";
     Remedies {
         gone: words![restore, leave_out()],
         changed: words!["restore it", leave_out()],
@@ -312,9 +313,8 @@ fn remedies() -> Remedies {
 /// Refuses a new store and new results that are not apart from the old ones, and the old store as a reference: all its
 /// documents would be dropped for themselves.
 fn refuse_overlaps(storage: &Storage, run: &RunRequest, old: &Store) -> Result<()> {
-    let refused = |key: &str, url: &str, why: String| {
-        Err(Fault::config(key.to_owned(), format!("'{}' {why}", redact(url))))
-    };
+    let refused =
+        |key: &str, url: &str, why: String| Err(Fault::config(key.to_owned(), format!("'{}' {why}", redact(url))));
     let old_results = output_roots(old, storage, None)?.into_iter();
     let old_results = old_results.map(|folder| ("the results of the old store", folder));
     for (what, folder) in std::iter::once(("the old store", old.folder().clone())).chain(old_results) {
@@ -345,7 +345,8 @@ fn refuse_others(store: &Store, others: &[String]) -> Result<()> {
         if others.len() == 1 { "a night".to_owned() } else { format!("{} nights", others.len()) },
         first.join(", ")
     );
-    let remedy = "take them out with `nearprint store drop-night`, or name another store and output; nothing was written";
+    let remedy =
+        "take them out with `nearprint store drop-night`, or name another store and output; nothing was written";
     Err(Fault::output_exists(store.folder().url(), reason).remedy(remedy))
 }
 

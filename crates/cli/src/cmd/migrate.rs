@@ -135,7 +135,9 @@ fn text(done: &Migrated, dry_run: bool) -> String {
         let documents = counted(state.n_forgotten_documents, "document");
         note(
             "documents",
-            format!("{documents} that the old store forgot by id may be in the inputs: forget them in the new store too"),
+            format!(
+                "{documents} that the old store forgot by id may be in the inputs: forget them in the new store too"
+            ),
         );
     }
     if !state.stale.is_empty() {

@@ -17,8 +17,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::config::{Checked, JobSchema, Written};
-use super::migrate::Migrated;
 use super::manual::{CompletionScript, ManualPage, ManualPages};
+use super::migrate::Migrated;
 use super::query::{OneSummary, StreamSummary};
 use super::report::Reported;
 use super::run::Ran;
