@@ -1,49 +1,46 @@
 """An example of a DAG that starts when a night is published, for the same partition. It keeps a corpus, a table in a DuckDB file, up to date:
-it takes away and adds what the night changed. Needs the package duckdb, and documents in Parquet files."""
+it follows the table `changes` of the results. Needs the packages duckdb and deltalake, and documents in Parquet files."""
 
-import json
 import os
-import subprocess
+import tomllib
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 from airflow.sdk import DAG, PartitionedAssetTimetable, task
+from deltalake import DeltaTable
 
-from nearprint_operator import CONFIG, FOLDER, NIGHT
+from nearprint_operator import CONFIG, NIGHT
 
 # The file of the corpus.
 CORPUS = os.environ.get("NEARPRINT_CORPUS", "/var/lib/nearprint/corpus.duckdb")
 
+# Of each document, the last change since the set that was taken last. A night that was late or replaced, or dropped since, has sets of its own.
+CHANGED = """
+CREATE TEMP TABLE changed AS SELECT doc_id, decision, of_dt, change_set
+FROM (SELECT *, row_number() OVER (PARTITION BY doc_id ORDER BY change_set DESC) AS newest FROM read_parquet(?) WHERE change_set > ?)
+WHERE newest = 1
+"""
 
-def filtered(output, *what):
-    """Writes documents below `output`, and returns the summary and the files."""
-    command = ["nearprint", "filter", "--config", CONFIG, *what, "--output", str(output), "--json"]
-    done = subprocess.run(command, cwd=FOLDER, check=True, stdout=subprocess.PIPE)
-    return json.loads(done.stdout), [str(file) for file in output.glob("dt=*/**/*.parquet")]
 
-
-def update(dt):
-    """Brings the corpus to the state after a night, in one transaction. The changes of a night follow on those of the night before it, so
-    a night out of order, or a published one that came again, takes the whole corpus anew."""
-    with TemporaryDirectory() as folder, closing(duckdb.connect(CORPUS)) as corpus:
+def update():
+    """Brings the corpus to the newest state of the store, in one transaction."""
+    job = tomllib.loads(Path(CONFIG).read_text())
+    # Relative paths begin at the folder of the job file.
+    documents, results = (Path(CONFIG).parent / job[key] for key in ("documents", "output"))
+    with closing(duckdb.connect(CORPUS)) as corpus:
         corpus.execute("CREATE TABLE IF NOT EXISTS documents (id VARCHAR, text VARCHAR)")
-        corpus.execute("CREATE TABLE IF NOT EXISTS state (dt VARCHAR)")
-        newest = corpus.execute("SELECT max(dt) FROM state").fetchone()[0]
-        new = Path(folder, "new")
-        summary, files = filtered(new, "--new", "--dt", dt)
+        corpus.execute("CREATE TABLE IF NOT EXISTS state (change_set BIGINT)")
+        last = corpus.execute("SELECT coalesce(max(change_set), 0) FROM state").fetchone()[0]
         corpus.begin()
-        if summary.get("previous") == newest:
-            corpus.execute("DELETE FROM documents WHERE id IN (SELECT doc_id FROM read_parquet(?))", [str(new / "_removed/*.parquet")])
-        else:
-            dt = max(dt, newest or dt)
-            _, files = filtered(Path(folder, "corpus"), "--corpus", "--dt", dt)
-            corpus.execute("DELETE FROM documents")
-        if files:
-            corpus.execute("INSERT INTO documents SELECT id, text FROM read_parquet(?)", [files])
-        corpus.execute("DELETE FROM state")
-        corpus.execute("INSERT INTO state VALUES (?)", [dt])
+        corpus.execute(CHANGED, [DeltaTable(str(results / "changes")).file_uris(), last])
+        corpus.execute("DELETE FROM documents WHERE id IN (SELECT doc_id FROM changed)")
+        nights = corpus.execute("SELECT DISTINCT of_dt FROM changed WHERE decision = 'keep'").fetchall()
+        for (dt,) in nights:
+            files = str(documents / f"dt={dt}/*.parquet")
+            kept = "SELECT doc_id FROM changed WHERE decision = 'keep' AND of_dt = ?"
+            corpus.execute(f"INSERT INTO documents SELECT id, text FROM read_parquet(?) WHERE id IN ({kept})", [files, dt])
+        corpus.execute("INSERT INTO state SELECT max(change_set) FROM changed HAVING count(*) > 0")
         corpus.commit()
         return corpus.execute("SELECT count(*) FROM documents").fetchone()[0]
 
@@ -60,6 +57,6 @@ with DAG(dag_id="after_night", schedule=PartitionedAssetTimetable(assets=NIGHT),
 
     @task(retries=2)
     def update_corpus(night):
-        print(f"{update(night['dt'])} documents in the corpus after {night['dt']}")
+        print(f"{update()} documents in the corpus after {night['dt']}")
 
     update_corpus(look_at_night())

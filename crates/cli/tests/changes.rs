@@ -198,3 +198,31 @@ fn a_run_that_dies_before_its_tables_follow_loses_no_set_of_changes() {
     assert_eq!(newest(&night), [["a", "removed", "keep", ""]]);
     assert_changes_fold(&night, &[SECOND], "after a death");
 }
+
+#[test]
+fn what_a_night_decided_again_about_a_night_that_is_made_again_counts_no_more() {
+    let texts: Vec<String> = (1..5).map(|i| text(i, 60)).collect();
+    let night = Night::new("");
+    let made = |dt: &str, rows: &[(&str, &str)], more: &[&str]| {
+        let _ = std::fs::remove_dir_all(night.path().join(format!("documents/dt={dt}")));
+        night.documents(dt, rows);
+        run(&night, dt, more);
+    };
+    made(FIRST, &[("b", &texts[0]), ("c", &texts[1])], &[]);
+    made(SECOND, &[("m", &texts[0])], &[]);
+    made(THIRD, &[("b", &texts[2]), ("new", &texts[0])], &[]);
+    let all = [FIRST, SECOND, THIRD];
+    assert_eq!(corpus(&night, &all)["m"][1..3], ["drop", "new"]);
+    // The second night has m with another text. The third, which is stale now, dropped it for the one before.
+    made(SECOND, &[("m", &texts[3])], &["--replace"]);
+    assert_eq!(corpus(&night, &all)["m"][1..3], ["keep", ""]);
+    assert_changes_fold(&night, &all, "replaced");
+    // As before, it is decided again only by the third night, made again.
+    made(SECOND, &[("m", &texts[0])], &["--replace"]);
+    assert_changes_fold(&night, &all, "replaced twice");
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+    assert_eq!(corpus(&night, &all)["m"][1..3], ["drop", "new"]);
+    assert_changes_fold(&night, &all, "made again");
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}

@@ -8,14 +8,14 @@ use arrow::datatypes::{FieldRef, SchemaRef};
 use futures::TryStreamExt;
 use nearprint_delta::{TableFile, TableLog};
 use nearprint_fault::Result;
-use nearprint_parquet::{CHANGES, ParquetFile, PublishedDataset};
+use nearprint_parquet::{CHANGES, FileRecord, ParquetFile, PublishedDataset, PublishedName};
 use nearprint_pipeline::not_published;
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{
     CheckedCommits, Damaged, Leftover, StoreProblem, StoreReport, check_content, check_identities, check_nights,
     leftovers, output_roots, own_outputs,
 };
-use nearprint_store::{Damage, MANIFEST, Night, Store, damaged};
+use nearprint_store::{ChangedOutput, Damage, MANIFEST, Night, Store, damaged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -269,11 +269,16 @@ impl OutputTables {
         report: &mut StoreReport,
     ) -> Result<bool> {
         let Some(log) = &self.changes else { return Ok(false) };
+        let mut sets: BTreeMap<&str, Vec<&TableFile>> = BTreeMap::new();
         for file in log.files() {
-            let place = log.table().join(&file.path);
-            report.n_files += 1;
-            report.bytes += file.bytes;
-            report.note(&Damaged::Table, place.url(), check_change_file(&place, file).await)?;
+            sets.entry(PublishedName::parse(&file.path).map_or("", |name| name.generation)).or_default().push(file);
+        }
+        for (digest, files) in sets {
+            report.n_files += files.len() as u64;
+            report.bytes += files.iter().map(|file| file.bytes).sum::<u64>();
+            let checked = check_set(log.table(), digest, &files).await;
+            let place = log.table().join(files.first().map_or("", |file| file.path.as_str()));
+            report.note(&Damaged::Table, place.url(), checked)?;
         }
         match missing_changes(storage, store, output, log).await {
             Ok(change) => Ok(!change.is_empty()),
@@ -334,22 +339,27 @@ async fn check_generation(
     Ok(Some(manifest))
 }
 
-/// Checks a file of the table `changes` against its log: its size, its columns, and all its rows.
-async fn check_change_file(place: &Folder, logged: &TableFile) -> Result<()> {
-    let file = place.file().await?;
-    if file.size != logged.bytes {
-        return Err(damaged(place.url(), "its size is not the one in the log of its table"));
+/// Checks the files of a set of changes against their log and the digest in their names.
+async fn check_set(table: &Folder, digest: &str, files: &[&TableFile]) -> Result<()> {
+    let mut records = Vec::new();
+    for logged in files {
+        let file = table.join(&logged.path).file().await?;
+        let (bytes, sha256) = file.sha256().await?;
+        let parquet = ParquetFile::open(file).await?;
+        check_schema(&parquet, CHANGES.name)?;
+        if (bytes, Some(parquet.n_rows())) != (logged.bytes, logged.rows()) {
+            return Err(damaged(&parquet.file.url, "its size or its rows are not those in the log of its table"));
+        }
+        let part = logged.path.rsplit('/').next().and_then(|name| name.split('-').nth(1)).unwrap_or("");
+        let name = format!("{}/part-{part}.parquet", CHANGES.name);
+        records.push(FileRecord { name, rows: parquet.n_rows(), bytes, sha256 });
     }
-    let parquet = ParquetFile::open(file).await?;
-    check_schema(&parquet, CHANGES.name)?;
-    let columns: Vec<&str> = CHANGES.schema.fields().iter().map(|field| field.name().as_str()).collect();
-    // The pages have checksums.
-    let mut batches = parquet.stream(parquet.whole(&columns))?;
-    let mut n_rows = 0;
-    while let Some(batch) = batches.try_next().await? {
-        n_rows += batch.num_rows() as u64;
+    records.sort();
+    if ChangedOutput::digest(&records) == digest {
+        return Ok(());
     }
-    if logged.rows() == Some(n_rows) { Ok(()) } else { Err(damaged(place.url(), "its rows are not those in the log")) }
+    let first = files.first().map_or("", |file| file.path.as_str());
+    Err(damaged(table.join(first).url(), "the digest in its name is not that of its set of changes"))
 }
 
 /// Checks the columns of a published file. Nullable ones may be missing: earlier releases wrote files without them.

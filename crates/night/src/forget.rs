@@ -12,7 +12,7 @@ use arrow::compute::{filter_record_batch, nullif};
 use arrow::datatypes::{Date32Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_delta::TableLog;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE};
 use nearprint_parquet::{
     CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
@@ -230,15 +230,70 @@ fn add(of: &mut ChangedOutput, staged: &mut Vec<StagedFile>, dt: &str, files: Ve
 /// The documents that forgotten ones represented in their own nights, by date.
 type Represented = HashMap<String, HashSet<String>>;
 
-/// The results of a night without the forgotten documents.
-struct ResultsLeft {
+/// Returns the later nights that decided something again, as they are once the night of a date is made, or made again: what
+/// they decided about its documents counts no more. Where their results have such rows, they come without these.
+///
+/// # Errors
+/// Results cannot be read or written. Damaged ones are a warning, and stay as they are.
+pub(crate) async fn overruled(
+    storage: &Storage,
+    store: &Store,
+    dt: &str,
+    temp: &Path,
+) -> Result<Vec<(Night, Option<ResultsLeft>)>> {
+    let mut nights = Vec::new();
+    for night in store.nights().iter().filter(|night| night.dt.as_str() > dt && night.run.redecides()) {
+        let mut overruled = night.overruled.clone();
+        overruled.push(dt.to_owned());
+        overruled.sort();
+        overruled.dedup();
+        let results = match without_decisions_about(storage, night, dt, temp).await {
+            Ok(results) => results,
+            Err(error) if error.kind() == ErrorKind::BadData => {
+                tracing::warn!(night = night.dt, %error, "its table `redecided` still has rows that count no more: run it again");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        nights.push((Night { overruled, ..night.clone() }, results));
+    }
+    Ok(nights)
+}
+
+/// Returns the results of a night without what it decided again about documents of the night of a date, or `None` if it decided
+/// nothing about them.
+async fn without_decisions_about(storage: &Storage, night: &Night, dt: &str, temp: &Path) -> Result<Option<ResultsLeft>> {
+    let root = storage.folder(night.output_root())?;
+    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
+    let mut about = HashSet::new();
+    for dataset in PUBLISHED.iter().filter(|dataset| dataset.name == REDECIDED) {
+        for file in open(&root, &manifest, night, dataset).await? {
+            let mut batches = file.stream(file.whole(&[DOC_ID, OF_DT]))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &file.file.url };
+                let nights = columns.primitive::<Date32Type>(OF_DT)?.iter();
+                let of_night = |day: Option<i32>| day.and_then(date_of_day).as_deref() == Some(dt);
+                let found = columns.strings(DOC_ID)?.iter().zip(nights).filter(|(_, day)| of_night(*day));
+                about.extend(found.filter_map(|(id, _)| id.map(str::to_owned)));
+            }
+        }
+    }
+    if about.is_empty() {
+        return Ok(None);
+    }
+    let without = Represented::from([(dt.to_owned(), about)]);
+    results_without(storage, night, (&ForgottenIds::default(), &without), temp).await
+}
+
+/// The results of a night without some documents.
+pub(crate) struct ResultsLeft {
     files: Vec<StagedFile>,
     manifest: Manifest,
 }
 
 impl ResultsLeft {
     /// Writes the generation, and makes `night` name it.
-    async fn publish(self, storage: &Storage, store: &Store, night: &mut Night, written: &mut NewFiles) -> Result<()> {
+    pub(crate) async fn publish(self, storage: &Storage, store: &Store, night: &mut Night, written: &mut NewFiles) -> Result<()> {
         let content = to_json(&self.manifest)?;
         night.manifest_sha256 = Sha256Hex::of(&content).0;
         night.gen_digest = night.manifest_sha256[..32].to_owned();
@@ -304,11 +359,12 @@ async fn results_without(
         staged.extend(writer.finish()?);
     }
     staged.sort_by(|a, b| a.record.name.cmp(&b.record.name));
-    // Nothing was forgotten before.
-    let mut forgotten = manifest.forgotten.clone().unwrap_or_default();
-    forgotten.n_documents += clusters.n_documents;
+    let mut forgotten = manifest.forgotten.clone();
+    if !ids.is_empty() {
+        forgotten.get_or_insert_default().n_documents += clusters.n_documents;
+    }
     let files = staged.iter().map(|file| file.record.clone()).collect();
-    let manifest = Manifest { forgotten: Some(forgotten), files, ..manifest };
+    let manifest = Manifest { forgotten, files, ..manifest };
     Ok(Some(ResultsLeft { files: staged, manifest }))
 }
 

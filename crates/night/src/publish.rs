@@ -9,11 +9,12 @@ use nearprint_pipeline::SpillStats;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
-    ChangedOutput, Damage, JoinedRuns, MANIFEST, MadeBy, Night, StagedRun, Store, generation_name, run_name, to_json,
+    ChangedOutput, Damage, JoinedRuns, MANIFEST, MadeBy, Night, NightChanges, StagedRun, Store, generation_name, run_name, to_json,
 };
 
 use super::breakers::MeasuredNight;
 use super::changes::{next_set, upload_changes};
+use super::forget::ResultsLeft;
 use super::manifest::Manifest;
 use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
@@ -28,6 +29,8 @@ pub(crate) struct Staged {
     pub(crate) run: StagedRun,
     /// What the commit changes in the corpus.
     pub(crate) changes: Vec<StagedFile>,
+    /// Later nights whose decisions about documents of this one count no more, with their results without these.
+    pub(crate) overruled: Vec<(Night, Option<ResultsLeft>)>,
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) counts: RunCounts,
     pub(crate) references: Vec<JoinedReference>,
@@ -58,7 +61,7 @@ pub(crate) async fn publish(
     storage: &Storage,
     request: &RunRequest,
     plan: &Plan,
-    staged: Staged,
+    mut staged: Staged,
     manifest: &Manifest,
     progress: &Progress,
 ) -> Result<Attempt> {
@@ -92,6 +95,7 @@ pub(crate) async fn publish(
         gen_digest,
         manifest_sha256,
         future: plan.is_future(request),
+        overruled: Vec::new(),
     };
     // Until the commit, a failure deletes what it finds here.
     let mut new = NewFiles::default();
@@ -99,8 +103,16 @@ pub(crate) async fn publish(
     new.put(&plan.output, &format!("{}/{MANIFEST}", night.generation_path()), content).await?;
     upload_new(plan.store.folder(), &of_run(&run_files, &night), &mut new, "commit", progress).await?;
     let records: Vec<FileRecord> = staged.changes.iter().map(|file| file.record.clone()).collect();
-    let changes = next_set(&plan.store, ChangedOutput::adding(plan.output.url(), &request.dt, &records));
-    upload_changes(&plan.store, (&plan.output, &staged.changes), &changes, &mut new).await?;
+    let set = next_set(&plan.store, ChangedOutput::adding(plan.output.url(), &request.dt, &records));
+    upload_changes(&plan.store, (&plan.output, &staged.changes), &set, &mut new).await?;
+    let mut overruled = Vec::new();
+    for (mut later, results) in std::mem::take(&mut staged.overruled) {
+        if let Some(results) = results {
+            results.publish(storage, &plan.store, &mut later, &mut new).await?;
+        }
+        overruled.push(later);
+    }
+    let changes = NightChanges { set, overruled };
     let made_by = MadeBy { config_digest: plan.config_digest.clone(), algorithm: ALGORITHM_VERSION };
     new.keep();
     match plan.store.commit(&night, &changes, request.keep_nights, &made_by).await {

@@ -20,6 +20,7 @@ use nearprint_tasks::Engine;
 
 use super::breakers::{MeasuredNight, TrippedBreaker, counted_sources, lost_most};
 use super::changes::roll_others_forward;
+use super::forget::overruled;
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
@@ -324,7 +325,11 @@ async fn stage(
     let decisions = decided;
     let counts =
         RunCounts { documents, n_existing, n_same_id, by_recrawl, pairs, decisions, n_orphaned, n_restored, sources };
-    Ok(Staged { files, run, changes, bad_files, counts, references, spill, n_tables, n_slices, measured })
+    let overruled = match plan.store.night(&request.dt).is_some_and(|night| run.is_like(&night.run)) {
+        true => Vec::new(),
+        false => overruled(work.storage, &plan.store, &request.dt, folder).await?,
+    };
+    Ok(Staged { files, run, changes, overruled, bad_files, counts, references, spill, n_tables, n_slices, measured })
 }
 
 /// Expects the time of the joins. An engine has another speed, and nothing is expected of it.

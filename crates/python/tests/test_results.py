@@ -28,6 +28,11 @@ def queries(engine: str) -> str:
     return re.search(rf"\*\*{engine}\*\*.*?```\w+\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
+def queries_after(word: str) -> str:
+    """The block of code that begins with a comment."""
+    return re.search(rf"```sql\n(-- {word}:.*?)```", PAGE, re.DOTALL)[1]
+
+
 def statements(sql: str) -> list[str]:
     return [statement for statement in sql.split(";") if statement.strip()]
 
@@ -102,6 +107,47 @@ def test_duckdb_reads_the_documents_that_a_consumer_appends(place, monkeypatch):
     assert {row["recrawl"] for row in rows} == {"new", "same", "changed"}
 
 
+def test_who_follows_changes_has_the_corpus(place, monkeypatch):
+    monkeypatch.chdir(place)
+    (sql,) = statements(re.sub(r"delta_scan\('([^']*)'\)", r"read_parquet('\1/*/*.parquet', hive_partitioning = true)", queries_after("follow")))
+    followed: dict[str, str] = {}
+    for taken in range(3):
+        rows = duckdb.sql(sql.replace("change_set > 7", f"change_set = {taken + 1}")).fetchall()
+        for doc_id, decision, of_dt, _ in rows:
+            followed.pop(doc_id, None)
+            if decision == "keep":
+                followed[doc_id] = str(of_dt)
+    # A page whose text stays has no row, so the night that has its text is that of its last change.
+    assert sorted(followed) == sorted(doc_id for doc_id, _ in corpus(place))
+    assert len(duckdb.sql(sql.replace("change_set > 7", "change_set > 0")).fetchall()) >= len(followed)
+
+
+def families(place: pathlib.Path) -> list[tuple]:
+    """The families by their definition: sightings, documents, hosts, first and last night."""
+    seen: dict[str, list[dict]] = {}
+    for dt in [*NIGHTS, LAST]:
+        for row in ds.dataset(place / f"results/decisions/dt={dt}").to_table().to_pylist():
+            if row["family_id"] is not None:
+                seen.setdefault(row["family_id"], []).append({**row, "dt": dt})
+    of = lambda id: id.split("://")[1].split("/")[0] if "://" in id else ""  # noqa: E731
+    return sorted(
+        (name, len(rows), len({r["doc_id"] for r in rows}), len({of(r["doc_id"]) for r in rows}), str(min(r["first_seen"] for r in rows)), max(r["dt"] for r in rows))
+        for name, rows in seen.items()
+    )
+
+
+def test_duckdb_and_polars_count_families(place, monkeypatch):
+    monkeypatch.chdir(place)
+    expected = families(place)
+    assert any(times > 1 for _, times, *_ in expected)
+    (sql,) = statements(re.sub(r"delta_scan\('([^']*)'\)", r"read_parquet('\1/*/*.parquet', hive_partitioning = true)", queries("Families in DuckDB")))
+    assert sorted((*row[:4], str(row[4]), str(row[5])) for row in duckdb.sql(sql).fetchall()) == expected
+    found: dict = {}
+    exec(queries("Families in Polars"), found)
+    rows = found["families"].collect().select("family_id", "times_seen", "n_documents", "n_sources", "first_seen", "last_seen").rows()
+    assert sorted((*row[:4], str(row[4]), str(row[5])) for row in rows) == expected
+
+
 def test_tables_that_release_0_2_0_began_are_read_as_one(command, tmp_path):
     shutil.copytree(ROOT / "crates/cli/tests/data/store-v2", tmp_path, dirs_exist_ok=True)
     folder = tmp_path / "documents/dt=2026-11-20"
@@ -134,5 +180,8 @@ def test_spark_reads_the_documents_that_stay(place, monkeypatch):
     try:
         assert sorted(row["id"] for row in session.sql(night).collect()) == survivors(place)
         assert sorted((row["doc_id"], str(row["dt"])) for row in session.sql(newest).collect()) == corpus(place)
+        (sql,) = statements(queries("Families in Spark").replace("delta.`results", f"parquet.`{place}/results"))
+        rows = [tuple(row) for row in session.sql(sql).collect()]
+        assert sorted((*row[:4], str(row[4]), str(row[5])) for row in rows) == families(place)
     finally:
         session.stop()

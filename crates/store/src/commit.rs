@@ -157,12 +157,19 @@ pub struct ChangedOutput {
 }
 
 impl ChangedOutput {
+    /// Returns the digest in the names of the files of a set of changes. Their names are those that the files have when they
+    /// are staged, such as `changes/part-00000.parquet`.
+    #[must_use]
+    pub fn digest(staged: &[FileRecord]) -> String {
+        run_digest(staged)
+    }
+
     /// Returns staged files under the names that they have below an output, as files that come into its table. `dt` is the
     /// date under which the table has them.
     #[must_use]
     pub fn adding(output: &str, dt: &str, staged: &[FileRecord]) -> Self {
         // Rows have the number of their set, so only equal sets of one number have equal names.
-        let digest = run_digest(staged);
+        let digest = Self::digest(staged);
         let named = |file: &FileRecord| FileRecord { name: published_path(&file.name, dt, &digest), ..file.clone() };
         Self { output: output.to_owned(), removed: Vec::new(), added: staged.iter().map(named).collect() }
     }
@@ -209,6 +216,10 @@ pub struct Night {
     /// the commit: they would take documents for dropped that are kept. The field is left out if it is not so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redecides: bool,
+    /// The dates of earlier nights that were made, or made again, since: what this night decided again about their documents
+    /// counts no more. The field is left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overruled: Vec<String>,
 }
 
 impl Night {

@@ -13,7 +13,7 @@
 //! use nearprint_parquet::upload;
 //! use nearprint_storage::{Progress, Storage};
 //! use nearprint_store::maintain::check;
-//! use nearprint_store::{ChangeSet, JoinedRuns, MadeBy, Night, RunWriter, Store, id_hash};
+//! use nearprint_store::{ChangeSet, JoinedRuns, MadeBy, Night, NightChanges, RunWriter, Store, id_hash};
 //!
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
 //! # let temp = nearprint_storage::TempFolder::try_new(&std::env::temp_dir())?;
@@ -46,8 +46,10 @@
 //!     manifest_sha256: "of the manifest".to_owned(),
 //!     future: false,
 //!     redecides: false,
+//!     overruled: Vec::new(),
 //! };
-//! let changes = ChangeSet { number: 1, outputs: Vec::new() };
+//! let set = ChangeSet { number: 1, outputs: Vec::new() };
+//! let changes = NightChanges { set, overruled: Vec::new() };
 //! assert!(store.commit(&night, &changes, None, &made_by).await?);
 //!
 //! let newest = Store::open(store.folder()).await?;
@@ -102,5 +104,5 @@ pub use reader::{JoinedNights, OwnDocuments};
 pub use redecided::{NewCanonical, NewDecision, RESTORED, Redecided, RedecidedRows, Redecision, StoredDecision, StoredOutcome};
 pub use shadows::{EarlierState, HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
 pub use states::{DocumentState, StateContent};
-pub use store::{KeptRun, MadeBy, Store, Writers, probe_conditional_put};
+pub use store::{KeptRun, MadeBy, NightChanges, Store, Writers, probe_conditional_put};
 pub use writer::{RunWriter, StagedRun, canonical_hash, id_hash};

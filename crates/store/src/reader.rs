@@ -278,7 +278,11 @@ impl Store {
 
     /// Returns what some nights decided again about each other's rows, with the names of both runs.
     pub(crate) async fn redecisions_of(&self, nights: &[&Night]) -> Result<Vec<Redecision>> {
-        let known: HashSet<&str> = nights.iter().map(|n| n.run.digest.as_str()).collect();
+        let known: HashMap<&str, &Night> = nights.iter().map(|n| (n.run.digest.as_str(), *n)).collect();
+        let counts = |said: &Redecision| match (known.get(&*said.run), known.get(&*said.by)) {
+            (Some(of), Some(by)) => !by.overruled.contains(&of.dt),
+            _ => false,
+        };
         let of_night = |&night: &&Night| {
             let night: Night = night.clone();
             async move { Ok::<_, Fault>((self.redecisions(&night).await?, night)) }
@@ -291,7 +295,7 @@ impl Store {
             let named = |run: Arc<str>| if run.is_empty() { Arc::clone(&own) } else { run };
             let found = found.into_iter();
             let found = found.map(|r| Redecision { run: named(r.run), by: named(r.by), ..r });
-            all.extend(found.filter(|r| known.contains(&*r.run) && known.contains(&*r.by)));
+            all.extend(found.filter(counts));
         }
         Ok(all)
     }

@@ -42,6 +42,15 @@ pub struct MadeBy {
     pub algorithm: u32,
 }
 
+/// What the commit of a night changes besides.
+#[derive(Debug, Clone)]
+pub struct NightChanges {
+    /// What it changes in the corpus.
+    pub set: ChangeSet,
+    /// Later nights in whose place it puts these, because what they decided again about the night's documents counts no more.
+    pub overruled: Vec<Night>,
+}
+
 /// The run of a published night that is kept.
 pub struct KeptRun {
     /// The commit's record of the run.
@@ -276,9 +285,10 @@ impl Store {
         self.nights_before(dt).digest()
     }
 
-    /// Returns whether nights of earlier dates were added, replaced or dropped since a night was joined with them.
+    /// Returns whether nights of earlier dates were added, replaced or dropped since a night was joined with them. A night
+    /// whose decisions about them were overruled stays stale even if the earlier nights came back as they were.
     pub fn is_stale(&self, night: &Night) -> bool {
-        night.joined != self.joined_before(&night.dt)
+        is_stale(night, &self.joined_before(&night.dt))
     }
 
     pub(crate) fn forgotten_runs(&self) -> Option<&str> {
@@ -371,7 +381,7 @@ impl Store {
     pub async fn commit(
         &self,
         night: &Night,
-        changes: &ChangeSet,
+        changes: &NightChanges,
         keep_nights: Option<NonZeroU32>,
         made_by: &MadeBy,
     ) -> Result<bool> {
@@ -379,7 +389,8 @@ impl Store {
             return Ok(true);
         }
         let names = [run_name(&night.run.digest), generation_name(&night.gen_digest)];
-        let names: Vec<String> = names.into_iter().chain(changes.names()).collect();
+        let of_overruled = changes.overruled.iter().map(|night| generation_name(&night.gen_digest));
+        let names: Vec<String> = names.into_iter().chain(of_overruled).chain(changes.set.names()).collect();
         for _ in 1..MAX_ATTEMPTS {
             let newest = Self::open(&self.folder).await?;
             if newest.nights() != self.nights() || self.gave_up_since(&newest, &names).await? {
@@ -395,17 +406,18 @@ impl Store {
     async fn put_night(
         &self,
         night: &Night,
-        changes: &ChangeSet,
+        changes: &NightChanges,
         keep_nights: Option<NonZeroU32>,
         made_by: &MadeBy,
     ) -> Result<bool> {
-        debug_assert_eq!(changes.number, self.n_change_sets() + 1, "a commit that changes nights says what it changes");
+        debug_assert_eq!(changes.set.number, self.n_change_sets() + 1, "a commit that changes nights says what it changes");
         debug_assert!(
             !night.dt.is_empty() && !night.run.digest.is_empty() && !night.gen_digest.is_empty(),
             "a night, its run files and its generation have names"
         );
         let mut nights: BTreeMap<String, Night> = self.nights().iter().map(|n| (n.dt.clone(), n.clone())).collect();
         nights.insert(night.dt.clone(), night.clone());
+        nights.extend(changes.overruled.iter().map(|night| (night.dt.clone(), night.clone())));
         let commit = Commit {
             algorithm: made_by.algorithm,
             sequence: self.sequence() + 1,
@@ -416,7 +428,7 @@ impl Store {
             segments: self.segments().to_vec(),
             indexes: self.indexes().to_vec(),
             forgotten: self.forgotten().cloned(),
-            changes: Some(changes.clone()),
+            changes: Some(changes.set.clone()),
             removing: self.removing().to_vec(),
             pages: Vec::new(),
         };
@@ -550,6 +562,10 @@ fn night_info(night: &Night, before: &str) -> NightInfo {
         n_short: night.run.n_short,
         bytes: night.run.files.iter().map(|f| f.bytes).sum(),
         output: night.output_root().to_owned(),
-        stale: night.joined != before,
+        stale: is_stale(night, before),
     }
+}
+
+fn is_stale(night: &Night, joined_before: &str) -> bool {
+    night.joined != joined_before || !night.overruled.is_empty()
 }

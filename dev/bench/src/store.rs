@@ -9,7 +9,7 @@ use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SKETCH, wi
 use nearprint_parquet::upload;
 use nearprint_profile::{ALGORITHM_VERSION, by_name};
 use nearprint_storage::{Progress, Storage, TempFolder};
-use nearprint_store::{ChangeSet, MadeBy, Night, RunWriter, StagedRun, Store, id_hash};
+use nearprint_store::{ChangeSet, MadeBy, Night, NightChanges, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tokenize::Resources;
 
 use crate::data::Sets;
@@ -71,9 +71,11 @@ impl Args {
                 manifest_sha256: String::new(),
                 future: false,
                 redecides: false,
+                overruled: Vec::new(),
                 dt,
             };
-            let changes = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+            let set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+            let changes = NightChanges { set, overruled: Vec::new() };
             if !store.commit(&night, &changes, None, &made_by).await? {
                 return Err(format!("{}: another writer was faster", self.output.display()).into());
             }

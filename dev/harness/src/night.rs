@@ -467,6 +467,11 @@ pub fn complete(now: &Snapshot) -> Result<()> {
     for segment in &segments {
         files(now, &format!("store/segments/{}", field(segment, "digest")), segment)?;
     }
+    for of in commit["changes"]["outputs"].as_array().into_iter().flatten() {
+        for file in of["added"].as_array().into_iter().flatten() {
+            is_there(now, &format!("results/{}", file["name"].as_str().unwrap_or_default()), file)?;
+        }
+    }
     plain_readers(now, &generations)
 }
 
@@ -526,6 +531,10 @@ fn plain_readers(now: &Snapshot, committed: &BTreeSet<String>) -> Result<()> {
             named.insert(format!("{table}/{path}"), (add["size"].as_u64().unwrap_or(0), delta::n_records(&add)?));
         }
         require!(named == wanted, "{table} has {named:?}, the manifests name {wanted:?}");
+    }
+    for (path, add) in delta::active(now, "results/changes")? {
+        let content = now.get(&format!("results/changes/{path}")).ok_or(format!("changes has {path}, which is gone"))?;
+        require!(add["size"].as_u64() == Some(content.len() as u64), "changes has {path} with another size");
     }
     Ok(())
 }

@@ -126,8 +126,10 @@ fn no_orphans(now: &Snapshot) -> Result<()> {
     for segment in &segments {
         folders.insert(format!("store/segments/{}/", word(segment, "digest")));
     }
+    let changes = delta::active(now, "results/changes")?;
     let known = |key: &str| {
         key.contains("/_delta_log/")
+            || key.strip_prefix("results/changes/").is_some_and(|path| changes.contains_key(path))
             || key.starts_with("results/")
                 && delta::generation(key).is_some_and(|gen_digest| generations.contains(gen_digest))
             || key.ends_with("/_store.json")

@@ -12,7 +12,7 @@ use nearprint_parquet::upload;
 use nearprint_profile::{ALGORITHM_VERSION, HtmlText, by_name};
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{IndexRequest, index};
-use nearprint_store::{ChangeSet, MadeBy, Night, RunWriter, Store, Writers, id_hash};
+use nearprint_store::{ChangeSet, MadeBy, Night, NightChanges, RunWriter, Store, Writers, id_hash};
 use nearprint_tokenize::Resources;
 use tempfile::TempDir;
 
@@ -91,9 +91,11 @@ pub async fn write(
             manifest_sha256: String::new(),
             future: false,
             redecides: false,
+            overruled: Vec::new(),
             dt,
         };
-        let changes = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+        let set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+        let changes = NightChanges { set, overruled: Vec::new() };
         assert!(store.commit(&night, &changes, None, &made_by).await.unwrap());
         if number + 1 == n_indexed {
             let request = IndexRequest { store: folder.url().to_owned(), writers: Writers::One };

@@ -95,7 +95,9 @@ impl NightsChange<'_> {
     /// A file of the store is damaged or cannot be read; the disk is full.
     pub async fn write(mut self, folder: &Path) -> Result<Vec<StagedFile>> {
         let published = self.dt.and_then(|dt| self.store.night(dt));
-        let is_published = published.zip(self.tonight).is_some_and(|(night, tonight)| tonight.run.is_like(&night.run));
+        let is_published = published
+            .zip(self.tonight)
+            .is_some_and(|(night, tonight)| night.overruled.is_empty() && tonight.run.is_like(&night.run));
         // Run files that are published already stay, and all that later nights say about them.
         let replaced = published.filter(|_| !is_published);
         self.tonight = self.tonight.filter(|_| !is_published);
