@@ -15,7 +15,7 @@ fn every_command_of_the_book_gives_what_its_page_shows() {
     };
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(done.status.success(), "{said}{}", String::from_utf8_lossy(&done.stderr));
-    assert!(said.contains("tutorial.md: 19 commands"), "{said}");
+    assert!(said.contains("tutorial.md: 25 commands"), "{said}");
 }
 
 #[test]

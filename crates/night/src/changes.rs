@@ -22,20 +22,17 @@ pub(crate) fn next_set(store: &Store, output: ChangedOutput) -> ChangeSet {
     ChangeSet { number: store.n_change_sets() + 1, outputs: vec![output] }
 }
 
-/// Writes staged files of a set of changes below an output, under the names that the set has for them.
-pub(crate) async fn upload_changes(
-    store: &Store,
-    (root, staged): (&Folder, &[StagedFile]),
-    set: &ChangeSet,
-    written: &mut NewFiles,
-) -> Result<()> {
+/// Returns the staged files of a set of changes under the names that the set has for them below the output.
+///
+/// # Errors
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting files of these names.
+pub(crate) fn named_changes(store: &Store, staged: &[StagedFile], set: &ChangeSet) -> Result<Vec<StagedFile>> {
     for name in set.names() {
         store.refuse_removing(&name)?;
     }
     let records = set.outputs.iter().flat_map(|output| &output.added);
     let named = |(file, record): (&StagedFile, &FileRecord)| StagedFile { record: record.clone(), path: file.path.clone() };
-    let named: Vec<StagedFile> = staged.iter().zip(records).map(named).collect();
-    upload_new(root, &named, written, "publish", &Progress::default()).await
+    Ok(staged.iter().zip(records).map(named).collect())
 }
 
 /// The nights that leave a store.
@@ -96,7 +93,8 @@ pub(crate) async fn commit_leaving(
         let dt = changes.dt.or(store.changed_night()).ok_or_else(|| Fault::internal("changes", "nights without a commit"))?;
         let set = next_set(&store, ChangedOutput::adding(&output, dt, &records));
         let mut written = NewFiles::default();
-        upload_changes(&store, (&storage.folder(&output)?, &staged), &set, &mut written).await?;
+        let named = named_changes(&store, &staged, &set)?;
+        upload_new(&storage.folder(&output)?, &named, &mut written, "publish", &Progress::default()).await?;
         written.keep();
         if leave.commit(&store, set).await? {
             roll_all_forward(storage, &Store::open(folder).await?, &nights).await?;

@@ -25,7 +25,7 @@ use nearprint_store::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::changes::upload_changes;
+use crate::changes::named_changes;
 use crate::manifest::Manifest;
 use crate::publish::of_run;
 use crate::published::{generation, open_store};
@@ -213,7 +213,8 @@ async fn changes_without(
             continue;
         }
         let of_output = ChangeSet { outputs: vec![of], ..set.clone() };
-        upload_changes(store, (&output, &staged), &of_output, written).await?;
+        let named = named_changes(store, &staged, &of_output)?;
+        upload_new(&output, &named, written, "publish", &Progress::default()).await?;
         set.outputs.extend(of_output.outputs);
     }
     Ok(set)

@@ -13,7 +13,7 @@ use nearprint_store::{
 };
 
 use super::breakers::MeasuredNight;
-use super::changes::{next_set, upload_changes};
+use super::changes::{named_changes, next_set};
 use super::forget::ResultsLeft;
 use super::manifest::Manifest;
 use super::plan::Plan;
@@ -99,12 +99,13 @@ pub(crate) async fn publish(
     };
     // Until the commit, a failure deletes what it finds here.
     let mut new = NewFiles::default();
-    upload_new(&plan.output, &named(&staged.files, &night), &mut new, "publish", progress).await?;
-    new.put(&plan.output, &format!("{}/{MANIFEST}", night.generation_path()), content).await?;
-    upload_new(plan.store.folder(), &of_run(&run_files, &night), &mut new, "commit", progress).await?;
     let records: Vec<FileRecord> = staged.changes.iter().map(|file| file.record.clone()).collect();
     let set = next_set(&plan.store, ChangedOutput::adding(plan.output.url(), &request.dt, &records));
-    upload_changes(&plan.store, (&plan.output, &staged.changes), &set, &mut new).await?;
+    let mut files = named(&staged.files, &night);
+    files.extend(named_changes(&plan.store, &staged.changes, &set)?);
+    upload_new(&plan.output, &files, &mut new, "publish", progress).await?;
+    new.put(&plan.output, &format!("{}/{MANIFEST}", night.generation_path()), content).await?;
+    upload_new(plan.store.folder(), &of_run(&run_files, &night), &mut new, "commit", progress).await?;
     let mut overruled = Vec::new();
     for (mut later, results) in std::mem::take(&mut staged.overruled) {
         if let Some(results) = results {
