@@ -115,6 +115,7 @@ impl Page<'_> {
                 "Rows of that night that were left out because another row has the id",
                 "n_repeated_ids",
             ),
+            ("night_unknown_revisits", "Revisit records of that night whose texts are unknown", "n_unknown_revisits"),
             ("night_bad_rows", "Rows of that night that are no documents for another reason", "n_bad_rows"),
             ("night_bad_files", "Files of that night that could not be read", "n_bad_files"),
             ("night_orphaned_documents", "Documents of earlier nights that it decided again", "n_orphaned"),

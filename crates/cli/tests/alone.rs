@@ -280,7 +280,10 @@ fn ids_never_make_paths() {
     for name in snapshot(night.path()).into_keys() {
         let name = name.to_str().unwrap().to_owned();
         let records = format!("results/_nearprint/dt={DT}/gen=");
-        let of_tables = delta::TABLES.into_iter().chain(["changes"]).map(|table| [format!("results/{table}/dt={DT}/part-"), format!("results/{table}/_delta_log/0")]);
+        let of_tables = delta::TABLES
+            .into_iter()
+            .chain(["changes"])
+            .map(|table| [format!("results/{table}/dt={DT}/part-"), format!("results/{table}/_delta_log/0")]);
         let own = [
             "job.toml",
             "documents/",

@@ -190,7 +190,8 @@ fn a_run_that_dies_before_its_tables_follow_loses_no_set_of_changes() {
     run(&night, SECOND, &[]);
     // As if it had died after the commit: its tables are those of the night before.
     for table in ["changes", "decisions"] {
-        std::fs::remove_file(night.path().join(format!("results/{table}/_delta_log/00000000000000000001.json"))).unwrap();
+        std::fs::remove_file(night.path().join(format!("results/{table}/_delta_log/00000000000000000001.json")))
+            .unwrap();
     }
     assert_eq!(crate::support::snapshot(&night.path().join("results/changes/_delta_log")), before);
     nearprint_in(night.path(), &["store", "compact", "store"]).expect_success();

@@ -9,8 +9,8 @@ use nearprint_harness::random::Random;
 use nearprint_profile as profile;
 use nearprint_profile::{Outcome, TextFingerprinter};
 
-use crate::oracle::{Decided, Known, MAX_LOST_SHARE, all_pairs, assert_redecided, decide, known, redecide, text_hash};
 use crate::changes::assert_changes_fold;
+use crate::oracle::{Decided, Known, MAX_LOST_SHARE, all_pairs, assert_redecided, decide, known, redecide, text_hash};
 use crate::orphans::corpus;
 use crate::support::{Night, nearprint_in, text};
 
@@ -152,8 +152,7 @@ impl History {
         let families_again = published_again.iter().map(family_again).collect();
         self.n_orphaned += again.len();
         self.n_restored += again.values().filter(|(_, known)| known.kept).count();
-        let made =
-            Made { texts: texts.clone(), documents, decided, again, published_again, families, families_again };
+        let made = Made { texts: texts.clone(), documents, decided, again, published_again, families, families_again };
         self.nights.retain(|dt, _| !leaving.contains(dt));
         self.nights.insert(dt.to_owned(), made);
     }
@@ -192,8 +191,13 @@ impl History {
             }
             assert_redecided(&self.night, dt, &made.published_again, &context);
             let family = |row: Vec<String>| (row[0].clone(), row.last().unwrap().clone());
-            let families: BTreeMap<String, String> =
-                self.night.published(dt, "decisions").into_iter().map(family).filter(|(_, of)| !of.is_empty()).collect();
+            let families: BTreeMap<String, String> = self
+                .night
+                .published(dt, "decisions")
+                .into_iter()
+                .map(family)
+                .filter(|(_, of)| !of.is_empty())
+                .collect();
             assert_eq!(families, made.families, "{context}: families");
             let again: BTreeMap<String, String> =
                 self.night.published(dt, "redecided").into_iter().map(family).collect();

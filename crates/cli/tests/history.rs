@@ -290,7 +290,7 @@ fn nights_after_those_of_the_last_release_say_what_is_new_same_or_changed_and_th
     let done = night.documents("2026-11-20", &rows).run("2026-11-20", &["--no-breakers"]).expect_success().json();
     assert_eq!(["n_new", "n_same", "n_changed"].map(|key| done[key].as_u64()), [Some(1), Some(3), Some(1)], "{done}");
     let says = |dt: &str| -> Vec<String> {
-        night.published(dt, "decisions").iter().map(|row| [&row[..1], &row[9..]].concat().join(" ")).collect()
+        night.published(dt, "decisions").iter().map(|row| [&row[..1], &row[9..12]].concat().join(" ")).collect()
     };
     let expected = [
         "a same 2026-11-17 2026-11-19",
@@ -304,7 +304,7 @@ fn nights_after_those_of_the_last_release_say_what_is_new_same_or_changed_and_th
     assert_eq!((after.len(), &after[..1]), (2, &before[..]), "the new columns come once");
     let [(_, former), (_, columns)] = &after[..] else { panic!("{after:?}") };
     assert_eq!(columns[..9], former[..9]);
-    assert_eq!(columns[9..], ["recrawl", "first_seen", "last_changed", "dt"]);
+    assert_eq!(columns[9..], ["recrawl", "first_seen", "last_changed", "revisit", "dt"]);
     assert_eq!(columns_of_versions(&night, "pairs").len(), 1, "a table without new columns stays as it is");
 
     // Nights of both releases can lose documents, and later nights still know the others.

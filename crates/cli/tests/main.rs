@@ -52,6 +52,7 @@ mod recrawls;
 mod references;
 mod repeats;
 mod report;
+mod revisits;
 mod s3;
 mod schema;
 mod serve;

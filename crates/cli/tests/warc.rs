@@ -11,13 +11,13 @@ use crate::support::{self, Night, expect, nearprint_in, text};
 
 const DT: &str = "2026-11-20";
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut member = GzEncoder::new(Vec::new(), Compression::fast());
     member.write_all(bytes).unwrap();
     member.finish().unwrap()
 }
 
-fn record(kind: &str, url: &str, fields: &str, block: &[u8]) -> Vec<u8> {
+pub(crate) fn record(kind: &str, url: &str, fields: &str, block: &[u8]) -> Vec<u8> {
     let head = format!(
         "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <urn:{kind}:{url}>\r\nWARC-Target-URI: {url}\r\n\
          WARC-Date: 2026-11-20T01:02:03Z\r\n{fields}Content-Length: {}\r\n\r\n",
@@ -27,22 +27,22 @@ fn record(kind: &str, url: &str, fields: &str, block: &[u8]) -> Vec<u8> {
 }
 
 /// A response of status 200 with these HTTP fields.
-fn response(url: &str, fields: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn response(url: &str, fields: &str, body: &[u8]) -> Vec<u8> {
     let block = [format!("HTTP/1.1 200 OK\r\n{fields}\r\n").as_bytes(), body].concat();
     record("response", url, "Content-Type: application/http; msgtype=response\r\n", &block)
 }
 
 /// A page whose paragraphs are the text, within what is on every page of the site.
-fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let menu: String = (0..30).map(|n| format!("<li><a href='/{n}'>Section number {n} of the site</a></li>")).collect();
     format!(
         "<html><head><title>Site</title></head><body><nav><ul>{menu}</ul></nav><main><p>{text}</p></main><footer>All rights reserved by nobody, ask the office of the site</footer></body></html>"
     )
 }
 
-const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
+pub(crate) const HTML: &str = "Content-Type: text/html; charset=utf-8\r\n";
 
-fn page(url: &str, text: &str) -> Vec<u8> {
+pub(crate) fn page(url: &str, text: &str) -> Vec<u8> {
     response(url, HTML, html(text).as_bytes())
 }
 

@@ -14,7 +14,7 @@ use nearprint_warc::Seam;
 use serde::{Deserialize, Serialize};
 
 use super::passed::Passed;
-use super::web_pages::WebPages;
+use super::web_pages::{Revisits, WebPages};
 use crate::quarantine::BadReason;
 
 /// Rows of a batch. There are enough of them to keep every core busy, and few enough to bound the memory of long texts.
@@ -61,6 +61,16 @@ impl DocumentColumns {
     }
 }
 
+/// The records whose texts the rows of a batch have that are revisit records.
+#[derive(Debug, Clone)]
+pub struct RevisitColumns {
+    /// The id of the record's document. It is NULL for rows that are no revisits.
+    pub of: StringArray,
+    /// How new the record is at least, and at most, in the terms of `newest_by`: it is of one second. NULL if the revisit does
+    /// not say it.
+    pub newest_by: [Int64Array; 2],
+}
+
 /// Some rows of a document file, in file order.
 #[derive(Debug, Clone)]
 pub struct DocumentBatch {
@@ -77,6 +87,8 @@ pub struct DocumentBatch {
     pub rows: Vec<u64>,
     /// The reason for which a row is no document, as far as it shows without looking at the text.
     pub faults: Vec<Option<BadReason>>,
+    /// The records that revisits refer to; `None` if no row is a revisit.
+    pub revisits: Option<RevisitColumns>,
     /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
 }
@@ -91,6 +103,7 @@ impl DocumentBatch {
             newest_by: Int64Array::new_null(0),
             rows: Vec::new(),
             faults: Vec::new(),
+            revisits: None,
             max_doc_bytes: 0,
         }
     }
@@ -199,6 +212,8 @@ pub struct ReadContext {
     pub limits: ReadLimits,
     /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
+    /// What becomes of revisit records.
+    pub revisits: Revisits,
     /// The flag that is set when a page without a checksum is read.
     pub unchecked: Unchecked,
     /// Counts the records that are no documents and are passed over.
@@ -217,7 +232,7 @@ impl ReadContext {
 
     /// Returns the same context with a flag and counts of its own.
     pub fn reporting_anew(&self) -> Self {
-        Self { limits: self.limits.clone(), ..Self::new(self.max_doc_bytes) }
+        Self { limits: self.limits.clone(), revisits: self.revisits, ..Self::new(self.max_doc_bytes) }
     }
 
     /// Returns the largest size of a line. It is larger than that of a text, because a line also has escapes and other

@@ -20,7 +20,7 @@ pub enum Fate {
     Drop,
     /// It has no text.
     Skip,
-    /// A later night has it again.
+    /// A row of another night stands for it: a later night has it again, or its record is a revisit.
     Replaced,
     /// Who is asked for what is new has it already, with the same text.
     Unchanged,
@@ -95,6 +95,18 @@ pub struct RowCounts {
 }
 
 impl RowCounts {
+    /// Returns the number of rows of a fate.
+    pub fn of(&mut self, fate: Fate) -> &mut u64 {
+        match fate {
+            Fate::Keep => &mut self.n_keep,
+            Fate::Drop => &mut self.n_drop,
+            Fate::Skip => &mut self.n_skip,
+            Fate::Replaced => &mut self.n_replaced,
+            Fate::Unchanged => &mut self.n_unchanged,
+            Fate::Forgotten => &mut self.n_forgotten,
+        }
+    }
+
     /// Returns whether the rows of all fates together are all rows.
     fn is_whole(&self) -> bool {
         let Self { n_rows, n_keep, n_drop, n_skip, n_replaced, n_unchanged, n_forgotten, n_quarantine } = *self;
@@ -153,16 +165,21 @@ impl Judge {
             Fault::bad_data(url.to_owned(), reason).row(row)
         })?;
         let fate = self.filter.fates.of(id.as_ref());
-        *match fate {
-            Fate::Keep => &mut self.counts.n_keep,
-            Fate::Drop => &mut self.counts.n_drop,
-            Fate::Skip => &mut self.counts.n_skip,
-            Fate::Replaced => &mut self.counts.n_replaced,
-            Fate::Unchanged => &mut self.counts.n_unchanged,
-            Fate::Forgotten => &mut self.counts.n_forgotten,
-        } += 1;
+        *self.counts.of(fate) += 1;
         debug_assert!(self.counts.is_whole(), "each row has one fate");
         Ok(fate == Fate::Keep)
+    }
+
+    /// Returns whether a revisit record is kept, which is no row: of documents that are kept, and of those that the night does
+    /// not have. Its text is that of another record.
+    pub fn keeps_revisit(&mut self, row: u64, id: &str) -> bool {
+        if self.filter.quarantined.get(self.n_passed) == Some(&row) {
+            self.n_passed += 1;
+            self.counts.n_rows += 1;
+            self.counts.n_quarantine += 1;
+            return false;
+        }
+        self.filter.fates.of(id) == Fate::Keep
     }
 
     /// Returns the counts, after the last row.

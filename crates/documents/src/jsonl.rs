@@ -171,6 +171,7 @@ fn to_documents(url: &str, mut rows: Vec<Row>, form: &Form, context: &ReadContex
         newest_by,
         rows: rows.iter().map(|row| row.line).collect(),
         faults,
+        revisits: None,
         max_doc_bytes: context.max_doc_bytes,
     })
 }

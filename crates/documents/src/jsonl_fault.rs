@@ -208,7 +208,11 @@ fn of_text(
                 }
             }
         }
-        BadReason::RepeatedId | BadReason::BrokenRecord | BadReason::BrokenBody | BadReason::CutOff => None,
+        BadReason::RepeatedId
+        | BadReason::BrokenRecord
+        | BadReason::BrokenBody
+        | BadReason::CutOff
+        | BadReason::UnknownRevisit => None,
     }
 }
 

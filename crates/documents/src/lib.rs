@@ -43,7 +43,7 @@ pub mod fuzzing {
     pub use crate::jsonl_lines::id_and_text;
 }
 
-pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, SpanRead, Unchecked};
+pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, RevisitColumns, SpanRead, Unchecked};
 pub use error::Absent;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{
@@ -60,5 +60,5 @@ pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList, night_pattern};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, FileRows, InputPolicy, MAX_REPEATED_IDS, Repeats};
 pub use reader::{DocumentReader, Format, RowFault};
-pub use web_pages::{WarcId, WebPages};
+pub use web_pages::{Revisits, WarcId, WebPages};
 pub use web_rows::url_host;

@@ -21,6 +21,7 @@ use super::keep_column::keep_type_name;
 use super::passed::Passed;
 use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format, RowFault};
+use super::web_pages::Revisits;
 use crate::error::Absent;
 use crate::formats::has_fetch_times;
 use crate::keep_key::{KeepKey, LENGTH};
@@ -265,6 +266,11 @@ impl Documents {
     /// Leaves out rows that the rule for repeated ids has left out: they are read with a fault.
     pub fn leave_out(&mut self, rows: FileRows) {
         self.left_out = rows;
+    }
+
+    /// Sets what becomes of revisit records. Otherwise they are passed over.
+    pub fn treat_revisits(&mut self, revisits: Revisits) {
+        self.context.revisits = revisits;
     }
 
     /// Sets the limits of the readers' memory.

@@ -399,7 +399,8 @@ impl TaskReader {
             None => Int64Array::new_null(batch.num_rows()),
         };
         let rows = (first_row..).take(batch.num_rows()).collect();
-        Ok(DocumentBatch { ids, texts, keep, newest_by, rows, faults, max_doc_bytes: self.context.max_doc_bytes })
+        let max_doc_bytes = self.context.max_doc_bytes;
+        Ok(DocumentBatch { ids, texts, keep, newest_by, rows, faults, revisits: None, max_doc_bytes })
     }
 }
 

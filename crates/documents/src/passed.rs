@@ -12,7 +12,7 @@ pub enum PassedReason {
     Request,
     /// The record is about another one.
     Metadata,
-    /// The page has not changed since another record has it.
+    /// The page has the text of another record: that of its own response tonight, or of one that is not looked for.
     Revisit,
     /// The record has another type that holds no page.
     OtherType,

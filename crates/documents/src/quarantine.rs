@@ -109,11 +109,14 @@ pub enum BadReason {
     BrokenBody,
     /// The WARC file ends within the record.
     CutOff,
+    /// The record of a WARC file says that its page has the text of an earlier record, and nobody knows that text. The input
+    /// is not damaged: limits of bad rows do not count it.
+    UnknownRevisit,
 }
 
 impl BadReason {
     /// All reasons, in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::NullId,
         Self::InvalidUtf8,
         Self::NotJson,
@@ -123,6 +126,7 @@ impl BadReason {
         Self::BrokenRecord,
         Self::BrokenBody,
         Self::CutOff,
+        Self::UnknownRevisit,
     ];
 
     /// Returns the name of the reason in datasets and summaries.
@@ -138,7 +142,14 @@ impl BadReason {
             Self::BrokenRecord => "broken_record",
             Self::BrokenBody => "broken_body",
             Self::CutOff => "cut_off",
+            Self::UnknownRevisit => "unknown_revisit",
         }
+    }
+
+    /// Returns whether limits of bad rows count rows of this reason.
+    #[must_use]
+    pub fn is_limited(self) -> bool {
+        !matches!(self, Self::RepeatedId | Self::UnknownRevisit)
     }
 
     /// Returns a number for columns. It is 0 for `None`.

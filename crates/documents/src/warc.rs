@@ -14,9 +14,11 @@ use nearprint_warc::{Next, Packing, RecordLimits, Records};
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
 use super::foreign;
+use super::passed::PassedReason;
 use super::reader::{DocumentReader, Opened};
 use super::warc_file::{FilePieces, of_warc};
 use super::warc_page::{Page, page_of};
+use super::web_pages::Revisits;
 use super::web_rows::{WebRow, column_types, to_documents};
 use crate::quarantine::BadReason;
 
@@ -182,6 +184,11 @@ impl Task {
                     reading.n_records += 1;
                     match page_of(&record, self.columns.web.warc_id, &self.context, Some(&self.extractor)) {
                         Page::Row(row) => row,
+                        Page::Revisit(row) if self.context.revisits == Revisits::Given => row,
+                        Page::Revisit(_) => {
+                            self.context.passed.add(PassedReason::Revisit);
+                            continue;
+                        }
                         Page::Passed(reason) => {
                             self.context.passed.add(reason);
                             continue;

@@ -63,6 +63,7 @@ fn judge(file: &InputFile, filter: FileFilter) -> Result<(Vec<Range<u64>>, RowCo
         };
         let keeps = match page_of(&record, warc_id, &context, None) {
             Page::Passed(_) => true,
+            Page::Revisit(row) => row.id.is_none_or(|id| judge.keeps_revisit(row.row, &id)),
             Page::Row(row) => judge.keeps(&file.url, row.row, || row.id.as_deref())?,
         };
         let Some((start, end)) = record.alone else {

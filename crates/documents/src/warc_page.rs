@@ -9,7 +9,7 @@ use nearprint_warc::{Block, Body, HttpMessage, Record};
 use super::batch::ReadContext;
 use super::passed::PassedReason;
 use super::web_pages::WarcId;
-use super::web_rows::WebRow;
+use super::web_rows::{RevisitTarget, WebRow};
 use crate::quarantine::BadReason;
 
 /// The kind of a record.
@@ -18,6 +18,8 @@ pub enum Page {
     Passed(PassedReason),
     /// It is a document, or a row that fails to be one.
     Row(WebRow),
+    /// It says that its page has the text of another record. The row names the document of that record.
+    Revisit(WebRow),
 }
 
 /// The content of a page, and its media type.
@@ -43,10 +45,13 @@ pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, extr
         // Rows are counted from 1.
         row: record.position + 1,
         id: id_of(record, warc_id, url.as_deref()),
-        fetch_time: time.and_then(|time| Some(DateTime::parse_from_rfc3339(&time).ok()?.timestamp_micros())),
+        fetch_time: time.and_then(|time| micros(&time)),
         url,
         ..WebRow::default()
     };
+    if kind == "revisit" {
+        return revisit(record, row, warc_id);
+    }
     let Block::Held(block) = record.block else {
         row.fault = Some(BadReason::TooLarge);
         return Page::Row(row);
@@ -64,6 +69,11 @@ pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, extr
     Page::Row(row)
 }
 
+/// Returns a time of a field, in microseconds since 1970 in UTC.
+fn micros(time: &str) -> Option<i64> {
+    Some(DateTime::parse_from_rfc3339(time).ok()?.timestamp_micros())
+}
+
 fn passed_type(kind: &str, url: Option<&str>) -> Option<PassedReason> {
     let is_robots = || {
         let path = url.and_then(|url| url.split_once("://")).and_then(|(_, rest)| rest.split_once('/'));
@@ -73,10 +83,34 @@ fn passed_type(kind: &str, url: Option<&str>) -> Option<PassedReason> {
         "warcinfo" => Some(PassedReason::Warcinfo),
         "request" => Some(PassedReason::Request),
         "metadata" => Some(PassedReason::Metadata),
-        "revisit" => Some(PassedReason::Revisit),
-        "response" | "resource" | "conversion" => is_robots().then_some(PassedReason::Robots),
+        "response" | "resource" | "conversion" | "revisit" => is_robots().then_some(PassedReason::Robots),
         _ => Some(PassedReason::OtherType),
     }
+}
+
+/// Returns the row of a revisit record, as far as it is about a page. Of what is no page by the HTTP header that the record
+/// repeats, nobody has a text.
+fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
+    let target = record.header.get("warc-refers-to-target-uri");
+    let target = target.as_deref().map(|url| url.trim_matches(['<', '>'])).filter(|url| !url.is_empty());
+    // With another id, each record is a document of its own.
+    let Some(of) = target.or(row.url.as_deref()).filter(|_| warc_id == WarcId::Url && row.id.is_some()) else {
+        return Page::Passed(PassedReason::Revisit);
+    };
+    let time = record.header.get("warc-refers-to-date").and_then(|time| micros(&time));
+    row.revisit = Some(RevisitTarget { id: of.to_owned(), time });
+    let Block::Held(block) = record.block else { return Page::Revisit(row) };
+    if let Some(message) = HttpMessage::parse(block) {
+        // A server that was asked whether the page has changed answers with 304, often without a content type.
+        if !(200..300).contains(&message.status) && message.status != 304 {
+            return Page::Passed(PassedReason::HttpStatus);
+        }
+        row.content_type = message.fields.get("content-type").as_deref().map(media_type);
+        if row.content_type.as_deref().is_some_and(|media_type| !is_html(media_type)) {
+            return Page::Passed(PassedReason::ContentType);
+        }
+    }
+    Page::Revisit(row)
 }
 
 fn id_of(record: &Record<'_>, id: WarcId, url: Option<&str>) -> Option<String> {

@@ -17,6 +17,17 @@ pub enum WarcId {
     RecordId,
 }
 
+/// What becomes of the revisit records of WARC files, which say that a page has the text of an earlier record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Revisits {
+    /// They are passed over.
+    #[default]
+    PassedOver,
+    /// They are rows that name the document whose text they have. Only pages whose ids are their URLs have such rows.
+    Given,
+}
+
 /// The way to read the pages of WARC and HTML files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use nearprint_fault::Result;
 use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
 
-use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
+use super::batch::{DocumentBatch, DocumentColumns, ReadContext, RevisitColumns};
 use super::keep_column::to_keep_type;
 use super::newest::fetched;
 use crate::quarantine::BadReason;
@@ -30,7 +30,18 @@ pub struct WebRow {
     pub fetch_time: Option<i64>,
     pub content_type: Option<String>,
     pub text: Option<Vec<u8>>,
+    /// The record that it refers to, if it is a revisit.
+    pub revisit: Option<RevisitTarget>,
     pub fault: Option<BadReason>,
+}
+
+/// The record whose text a revisit has.
+#[derive(Debug)]
+pub struct RevisitTarget {
+    /// The id of its document.
+    pub id: String,
+    /// The time at which it was fetched, in microseconds since 1970 in UTC.
+    pub time: Option<i64>,
 }
 
 /// Returns the types of the columns of the keep order. The time at which a page was fetched tells how new it is, whatever the
@@ -84,8 +95,12 @@ pub fn to_documents(
         to_keep_type(&array, data_type).map_err(|error| of_arrow(url, error))
     });
     let keep = keep.collect::<Result<_>>()?;
-    let newest_by = fetched(fetch_times(&rows), keep_types.get(columns.keep.len()));
-    let newest_by = newest_by.map_err(|error| of_arrow(url, error))?;
+    let newness = |times| fetched(times, keep_types.get(columns.keep.len())).map_err(|error| of_arrow(url, error));
+    let newest_by = newness(fetch_times(&rows))?;
+    let revisits = match rows.iter().any(|row| row.revisit.is_some()) {
+        true => Some(revisit_columns(&rows, newness)?),
+        false => None,
+    };
     let mut texts = BinaryViewBuilder::with_capacity(rows.len());
     rows.iter_mut().for_each(|row| texts.append_option(row.text.take()));
     Ok(DocumentBatch {
@@ -95,7 +110,21 @@ pub fn to_documents(
         newest_by,
         rows: rows.iter().map(|row| row.row).collect(),
         faults: rows.iter().map(|row| row.fault).collect(),
+        revisits,
         max_doc_bytes: context.max_doc_bytes,
+    })
+}
+
+/// The microseconds of a second. Crawlers may write the time of a record more exactly in itself than where they refer to it.
+const SECOND: i64 = 1_000_000;
+
+fn revisit_columns(rows: &[WebRow], newness: impl Fn(Int64Array) -> Result<Int64Array>) -> Result<RevisitColumns> {
+    let targets = || rows.iter().map(|row| row.revisit.as_ref());
+    let starts = || targets().map(|target| Some(target?.time?.div_euclid(SECOND) * SECOND));
+    let ends = starts().map(|start| start.map(|start| start + SECOND - 1));
+    Ok(RevisitColumns {
+        of: targets().map(|target| target.map(|target| target.id.as_str())).collect(),
+        newest_by: [newness(starts().collect())?, newness(ends.collect())?],
     })
 }
 

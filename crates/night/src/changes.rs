@@ -31,7 +31,8 @@ pub(crate) fn named_changes(store: &Store, staged: &[StagedFile], set: &ChangeSe
         store.refuse_removing(&name)?;
     }
     let records = set.outputs.iter().flat_map(|output| &output.added);
-    let named = |(file, record): (&StagedFile, &FileRecord)| StagedFile { record: record.clone(), path: file.path.clone() };
+    let named =
+        |(file, record): (&StagedFile, &FileRecord)| StagedFile { record: record.clone(), path: file.path.clone() };
     Ok(staged.iter().zip(records).map(named).collect())
 }
 
@@ -90,7 +91,10 @@ pub(crate) async fn commit_leaving(
         let temp = resources.temp_dir()?;
         let staged = changes.write(temp.path()).await?;
         let records: Vec<FileRecord> = staged.iter().map(|file| file.record.clone()).collect();
-        let dt = changes.dt.or(store.changed_night()).ok_or_else(|| Fault::internal("changes", "nights without a commit"))?;
+        let dt = changes
+            .dt
+            .or(store.changed_night())
+            .ok_or_else(|| Fault::internal("changes", "nights without a commit"))?;
         let set = next_set(&store, ChangedOutput::adding(&output, dt, &records));
         let mut written = NewFiles::default();
         let named = named_changes(&store, &staged, &set)?;

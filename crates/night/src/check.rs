@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
-use futures::TryStreamExt;
 use nearprint_delta::{TableFile, TableLog};
 use nearprint_fault::Result;
 use nearprint_parquet::{CHANGES, FileRecord, ParquetFile, PublishedDataset, PublishedName};

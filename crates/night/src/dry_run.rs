@@ -194,7 +194,8 @@ fn join_in_words(
 /// Returns the folders that a run writes into, as the user would list them.
 fn writes(request: &RunRequest, plan: &Plan) -> Vec<String> {
     let (store, output) = (plan.store.folder(), &plan.output);
-    let of_tables = PublishedDataset::tables().map(|dataset| output.join(dataset.name).join(&format!("{DT}={}", request.dt)));
+    let of_tables =
+        PublishedDataset::tables().map(|dataset| output.join(dataset.name).join(&format!("{DT}={}", request.dt)));
     let all = of_tables.chain([plan.records.clone(), store.join("runs"), store.join("_commits")]);
     all.map(|folder| folder.url().to_owned()).collect()
 }

@@ -15,13 +15,16 @@ use nearprint_delta::TableLog;
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE};
 use nearprint_parquet::{
-    CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder, upload_new,
+    CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder,
+    upload_new,
 };
 use nearprint_pipeline::{Forgetting, Resources};
 use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage, date_of_day};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
 use nearprint_store::{
-    ChangeSet, ChangedOutput, MANIFEST, Night, RESTORED, Store, Writers, damaged, generation_name, others_committed, to_json};
+    ChangeSet, ChangedOutput, MANIFEST, Night, RESTORED, Store, Writers, damaged, generation_name, others_committed,
+    to_json,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -263,7 +266,12 @@ pub(crate) async fn overruled(
 
 /// Returns the results of a night without what it decided again about documents of the night of a date, or `None` if it decided
 /// nothing about them.
-async fn without_decisions_about(storage: &Storage, night: &Night, dt: &str, temp: &Path) -> Result<Option<ResultsLeft>> {
+async fn without_decisions_about(
+    storage: &Storage,
+    night: &Night,
+    dt: &str,
+    temp: &Path,
+) -> Result<Option<ResultsLeft>> {
     let root = storage.folder(night.output_root())?;
     let manifest = Manifest::read(&generation(storage, night)?, night).await?;
     let mut about = HashSet::new();
@@ -294,7 +302,13 @@ pub(crate) struct ResultsLeft {
 
 impl ResultsLeft {
     /// Writes the generation, and makes `night` name it.
-    pub(crate) async fn publish(self, storage: &Storage, store: &Store, night: &mut Night, written: &mut NewFiles) -> Result<()> {
+    pub(crate) async fn publish(
+        self,
+        storage: &Storage,
+        store: &Store,
+        night: &mut Night,
+        written: &mut NewFiles,
+    ) -> Result<()> {
         let content = to_json(&self.manifest)?;
         night.manifest_sha256 = Sha256Hex::of(&content).0;
         night.gen_digest = night.manifest_sha256[..32].to_owned();
@@ -547,7 +561,9 @@ fn left(
             DECISION | REASON if is_decided => {
                 let new = if name == DECISION { "keep" } else { RESTORED };
                 let rows = columns.strings(name)?.iter().enumerate();
-                Arc::new(rows.map(|(row, value)| if is_restored(row) { Some(new) } else { value }).collect::<StringArray>())
+                Arc::new(
+                    rows.map(|(row, value)| if is_restored(row) { Some(new) } else { value }).collect::<StringArray>(),
+                )
             }
             DISTANCE | LOST_SHARE | REFERENCE if is_decided => {
                 let gone: BooleanArray = (0..columns.batch.num_rows()).map(|row| Some(is_restored(row))).collect();

@@ -9,7 +9,8 @@ use nearprint_pipeline::SpillStats;
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
-    ChangedOutput, Damage, JoinedRuns, MANIFEST, MadeBy, Night, NightChanges, StagedRun, Store, generation_name, run_name, to_json,
+    ChangedOutput, Damage, JoinedRuns, MANIFEST, MadeBy, Night, NightChanges, StagedRun, Store, generation_name,
+    run_name, to_json,
 };
 
 use super::breakers::MeasuredNight;

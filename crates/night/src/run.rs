@@ -6,16 +6,18 @@ use std::sync::Arc;
 use nearprint_delta::TableLog;
 use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result, key, words};
+use nearprint_join::Origin;
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
-    CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted, Join, NearDuplicates, NightsChange,
-    PairCounts, PairsMode, Redeciding, RemainingTime, Resources, SpillStats, Tonight, existing_of_all,
-    fingerprint_documents, recrawls, refuse_beyond_driver, write_quarantine, write_run, write_skipped,
+    CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted,
+    Join, NearDuplicates, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources, SpillStats,
+    Tonight, existing_of_all, fingerprint_documents, recrawls, refuse_beyond_driver, write_quarantine, write_run,
+    write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
-use nearprint_store::{RECORDS, Store, probe_conditional_put};
+use nearprint_store::{JoinedNights, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Engine;
 
 use super::breakers::{MeasuredNight, TrippedBreaker, counted_sources, lost_most};
@@ -255,10 +257,13 @@ async fn stage(
     }
     work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
     let ahead = expected_ahead(work, request, plan).await?;
-    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, ahead, work).await?;
+    let earlier = with_texts(plan, request);
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, &earlier, ahead, work).await?;
     work.progress.start("earlier nights", "files", 0);
     let recrawls = recrawls(&plan.store, &done.batch, &request.dt).await?;
     done.batch.put_first(|row| recrawls.is_incumbent(row));
+    // Of equal texts, a record that has the text stays, rather than a revisit that has another document's.
+    done.batch.put_revisits_last(|row| recrawls.is_same(row));
     // A document that the commit forgets represents none of tonight.
     let leaving = plan.leaving(request);
     let own = plan.store.nights_before(&request.dt).without(&leaving);
@@ -330,6 +335,14 @@ async fn stage(
         false => overruled(work.storage, &plan.store, &request.dt, folder).await?,
     };
     Ok(Staged { files, run, changes, overruled, bad_files, counts, references, spill, n_tables, n_slices, measured })
+}
+
+/// Returns the nights that have the texts of revisits: those before the night, also those that its commit makes the store
+/// forget. When a night was made first, it may have forgotten some of these; what it made of them then stands in for them.
+fn with_texts<'a>(plan: &'a Plan, request: &RunRequest) -> Vec<JoinedNights<'a>> {
+    let published = plan.store.night(&request.dt).filter(|_| plan.store.forgotten().is_some());
+    let itself = published.map(|night| plan.store.all_nights(Origin::OWN).only(&[night]));
+    std::iter::once(plan.store.nights_before(&request.dt)).chain(itself).collect()
 }
 
 /// Expects the time of the joins. An engine has another speed, and nothing is expected of it.

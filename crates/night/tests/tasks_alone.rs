@@ -238,6 +238,68 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
     }
 }
 
+/// A record of a page in a member of its own.
+fn record(kind: &str, url: &str, fields: &str, body: &str) -> Vec<u8> {
+    let http = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{body}");
+    let mut member = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    write!(
+        member,
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http\r\n{fields}\
+         Content-Length: {}\r\n\r\n{http}\r\n\r\n",
+        http.len()
+    )
+    .unwrap();
+    member.finish().unwrap()
+}
+
+/// Writes a crawl of two files: some pages, and in each night but the first more and more of them as revisits.
+fn write_crawl(folder: &Path, night: u32) {
+    let at = folder.join(format!("dt=2026-11-2{night}"));
+    std::fs::create_dir_all(&at).unwrap();
+    let words = |n: u32| (0..60).fold(String::new(), |words, word| format!("{words}word{} ", n * 1000 + word));
+    for file in 0..2 {
+        let page = |n: u32| {
+            let url = format!("https://a.org/{n}");
+            match n % 4 {
+                0 if night > 1 => record("revisit", &url, "", ""),
+                1 if night > 1 => {
+                    let of = format!("WARC-Refers-To-Target-URI: https://a.org/{}\r\n", n + 6);
+                    record("revisit", &url, &of, "")
+                }
+                _ => record("response", &url, "", &format!("<p>{}</p>", words(n / 2))),
+            }
+        };
+        let records: Vec<u8> = (file * 20..file * 20 + 20).flat_map(page).collect();
+        std::fs::write(at.join(format!("{file}.warc.gz")), records).unwrap();
+    }
+}
+
+#[test]
+fn revisits_that_are_read_elsewhere_have_the_same_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let processes = Processes::new(folder.path().join("tasks"), 1 << 30);
+    let engine: Arc<dyn Engine> = Arc::<Processes>::clone(&processes);
+    let (storage, progress) = (Storage::default(), Progress::default());
+    let resources = Resources { threads: Some(2), ..Resources::default() };
+    on_threads(async {
+        for night in 1..=3 {
+            write_crawl(&folder.path().join("documents"), night);
+            let of_pages = |output| RunRequest {
+                columns: DocumentColumns::default(),
+                keep: Vec::new(),
+                ..request(folder.path(), output, night, PairsMode::Forest, ClusterRule::Star)
+            };
+            let here = run(&storage, &of_pages("here"), &resources, &progress).await.unwrap().counts;
+            let there = run_on_engine(&storage, &of_pages("there"), &resources, &progress, &engine).await.unwrap();
+            assert_eq!(here, there.counts);
+            let n_unknown = here.documents.n_unknown_revisits;
+            let expected = if night == 1 { (0, 0) } else { (19, 1) };
+            assert_eq!((here.documents.n_revisits, n_unknown), expected, "the last one refers to a page beyond all");
+        }
+    });
+    assert!(published(&folder.path().join("here")) == published(&folder.path().join("there")));
+}
+
 /// Runs a night elsewhere with so much memory for the driver and for each worker. Returns its error, and how many tasks ran.
 fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_fault::Fault, usize) {
     let folder = tempfile::tempdir().unwrap();

@@ -36,6 +36,8 @@ pub const FAMILY_ID: &str = "family_id";
 pub const REASON: &str = "reason";
 /// The column that says how the text of a document compares with what the newest earlier night had under its id.
 pub const RECRAWL: &str = "recrawl";
+/// The column that says whether the record of a document is a revisit, which has the text of another record.
+pub const REVISIT: &str = "revisit";
 /// The column of the dates of the first nights that had the ids of documents.
 pub const FIRST_SEEN: &str = "first_seen";
 /// The column of the dates of the nights since which documents have had their texts.
@@ -204,7 +206,7 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
-/// The columns of decisions, sorted by `doc_id`. The last four are missing in the files of release 0.2.0.
+/// The columns of decisions, sorted by `doc_id`. The last five are missing in the files of release 0.2.0.
 pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required(DOC_ID, DataType::Utf8),
@@ -219,6 +221,7 @@ pub static DECISIONS: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable(RECRAWL, DataType::Utf8),
         first_seen(),
         last_changed(),
+        nullable(REVISIT, DataType::Boolean),
         nullable(FAMILY_ID, DataType::Utf8),
     ])
 });

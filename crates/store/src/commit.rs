@@ -13,8 +13,8 @@ use nearprint_storage::{Folder, Sha256Hex};
 use serde::{Deserialize, Serialize};
 
 use crate::error::damaged_commit;
-use crate::writer::run_digest;
 use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
+use crate::writer::run_digest;
 
 pub const VERSION: u32 = 2;
 

@@ -77,6 +77,7 @@ mod redecided;
 mod shadows;
 mod states;
 mod store;
+mod texts;
 mod writer;
 
 /// Functions for the fuzz targets. They do not belong to the interface.
@@ -101,8 +102,11 @@ pub use index::OpenIndex;
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnDocuments};
-pub use redecided::{NewCanonical, NewDecision, RESTORED, Redecided, RedecidedRows, Redecision, StoredDecision, StoredOutcome};
+pub use redecided::{
+    NewCanonical, NewDecision, RESTORED, Redecided, RedecidedRows, Redecision, StoredDecision, StoredOutcome,
+};
 pub use shadows::{EarlierState, HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
 pub use states::{DocumentState, StateContent};
 pub use store::{KeptRun, MadeBy, NightChanges, Store, Writers, probe_conditional_put};
+pub use texts::NewestTexts;
 pub use writer::{RunWriter, StagedRun, canonical_hash, id_hash};

@@ -42,10 +42,10 @@ impl Names {
 }
 
 /// A document that both the query batch and another night have. The dates are those of the other night's state.
-struct SameId {
-    row: u32,
+pub(crate) struct SameId {
+    pub(crate) row: u32,
     own_run_row: u32,
-    run_row: u32,
+    pub(crate) run_row: u32,
     /// What became of it in that night.
     decision: StoredDecision,
     first_seen: i32,
@@ -249,7 +249,8 @@ impl Store {
         }
         let (mut found, mut names) = (Vec::new(), Names::default());
         let parquet = self.open_file(night, "redecided").await?;
-        let mut batches = parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, REASON, REFERENCE, DOC_ID, FAMILY_ID]))?;
+        let mut batches =
+            parquet.stream(parquet.whole(&["run", "by", "row", CANONICAL_ID, REASON, REFERENCE, DOC_ID, FAMILY_ID]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (run, by, row) =
@@ -404,7 +405,7 @@ impl Store {
         Ok(self.same_ids(night, own).await?.into_iter().map(|same| same.row).collect())
     }
 
-    async fn same_ids(&self, night: &Night, own: &OwnDocuments<'_>) -> Result<Vec<SameId>> {
+    pub(crate) async fn same_ids(&self, night: &Night, own: &OwnDocuments<'_>) -> Result<Vec<SameId>> {
         let parquet = self.open_file(night, "ids").await?;
         let mut batches = parquet.stream(parquet.whole(&["id_hash", "row"]))?;
         // Each candidate is (row of that run, row of this run, row of the query batch).

@@ -170,7 +170,8 @@ impl Redecided {
     #[must_use]
     pub fn restored(&self, digest: &str) -> RowSet {
         let mut rows = RowSet::default();
-        for (&row, _) in self.of_run(digest).into_iter().flatten().filter(|(_, decision)| decision.canonical.is_none()) {
+        for (&row, _) in self.of_run(digest).into_iter().flatten().filter(|(_, decision)| decision.canonical.is_none())
+        {
             rows.insert(row);
         }
         rows

@@ -202,6 +202,11 @@ impl Recrawls {
         self.earlier_of(row).is_some_and(Recrawled::is_kept)
     }
 
+    /// Returns whether the latest earlier version of a row's document has the same text.
+    pub fn is_same(&self, row: u32) -> bool {
+        self.earlier_of(row).is_some_and(|earlier| earlier.is_same)
+    }
+
     /// Returns the rows of the query batch whose ids nights of earlier dates have, each with the latest earlier state.
     pub fn earlier(&self) -> impl Iterator<Item = (u32, EarlierState<'_>)> {
         self.earlier.iter().map(|earlier| (earlier.row, earlier.state()))

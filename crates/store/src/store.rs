@@ -410,7 +410,11 @@ impl Store {
         keep_nights: Option<NonZeroU32>,
         made_by: &MadeBy,
     ) -> Result<bool> {
-        debug_assert_eq!(changes.set.number, self.n_change_sets() + 1, "a commit that changes nights says what it changes");
+        debug_assert_eq!(
+            changes.set.number,
+            self.n_change_sets() + 1,
+            "a commit that changes nights says what it changes"
+        );
         debug_assert!(
             !night.dt.is_empty() && !night.run.digest.is_empty() && !night.gen_digest.is_empty(),
             "a night, its run files and its generation have names"

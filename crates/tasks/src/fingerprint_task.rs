@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array, new_null_array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use nearprint_documents::{
-    BadReason, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents, PassedReason, ReadBytes, Seam,
+    BadReason, DocumentBatch, DocumentColumns, DocumentRange, DocumentRows, Documents, PassedReason, ReadBytes,
+    RevisitColumns, Revisits, Seam,
 };
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
@@ -22,7 +23,10 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, NEWEST_BY, ROW, SKIPPED, SkipReason, fixed_size_binary};
+use crate::batch::{
+    BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason,
+    fixed_size_binary,
+};
 use crate::file_reading::FileReading;
 use crate::stream::{TaskBatch, produce};
 
@@ -41,6 +45,8 @@ pub struct FingerprintSpec {
     pub max_doc_bytes: u64,
     /// A file that cannot be read becomes a note instead of an error.
     pub passes_over_files: bool,
+    /// What becomes of revisit records.
+    pub revisits: Revisits,
     /// The memory limit of the process, in bytes. `None` means no limit.
     pub memory_limit: Option<usize>,
     /// The number of tasks that run at once in the process.
@@ -80,6 +86,7 @@ impl FingerprintContext {
         let keep_types = keep_types.collect::<Result<_>>()?;
         let mut documents = Documents::unopened(storage, spec.columns.clone(), keep_types, spec.max_doc_bytes);
         documents.limit(ReadLimits::new(spec.memory_limit, spec.threads));
+        documents.treat_revisits(spec.revisits);
         Self::with_documents(spec, Arc::new(documents), Progress::default())
     }
 
@@ -196,7 +203,7 @@ fn file_note(reading: FileReading, Note { reason, passed, span }: Note<'_>) -> R
 }
 
 /// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the number of features, the reason
-/// why there is no fingerprint, the place of the row, how new it is, and the keep keys.
+/// why there is no fingerprint, the place of the row, how new it is, whose text a revisit has, and the keep keys.
 fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     let nullable = |f: &Arc<Field>| f.as_ref().clone().with_nullable(true);
     let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(nullable).collect();
@@ -208,6 +215,8 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     fields.push(Field::new(ROW, DataType::UInt64, false));
     fields.push(Field::new(BAD, DataType::UInt8, false));
     fields.push(Field::new(NEWEST_BY, DataType::Int64, true));
+    fields.push(Field::new(REVISIT_OF, DataType::Utf8, true));
+    fields.extend(REVISIT_NEWEST_BY.map(|name| Field::new(name, DataType::Int64, true)));
     fields.extend(
         keep.iter().zip(keep_types).map(|(name, t)| Field::new(format!("{KEEP_PREFIX}{name}"), t.clone(), true)),
     );
@@ -220,7 +229,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 /// use std::sync::Arc;
 ///
 /// use futures::TryStreamExt;
-/// use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
+/// use nearprint_documents::{DocumentColumns, Documents, InputPolicy, Revisits};
 /// use nearprint_storage::Storage;
 /// use nearprint_tasks::{
 ///     CollectPolicy, Collecting, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch,
@@ -238,6 +247,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),
 ///     max_doc_bytes: 64 << 20,
 ///     passes_over_files: false,
+///     revisits: Revisits::PassedOver,
 ///     memory_limit: None,
 ///     threads: 1,
 /// };
@@ -362,6 +372,10 @@ fn fingerprint_batch(
     columns.push(Arc::new(UInt64Array::from(batch.rows)));
     columns.push(Arc::new(UInt8Array::from_iter_values(bad.into_iter().map(BadReason::code))));
     columns.push(Arc::new(batch.newest_by));
+    columns.extend(match batch.revisits {
+        Some(RevisitColumns { of, newest_by: [from, to] }) => [Arc::new(of) as ArrayRef, Arc::new(from), Arc::new(to)],
+        None => [DataType::Utf8, DataType::Int64, DataType::Int64].map(|data_type| new_null_array(&data_type, n)),
+    });
     columns.extend(batch.keep);
     RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)
 }

@@ -24,7 +24,8 @@ mod query_slices;
 mod stream;
 
 pub use batch::{
-    CollectPolicy, Collecting, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, batch_of_stored, dataset,
+    CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, batch_of_stored,
+    dataset,
 };
 pub use engine::{Engine, Weighed, Workers};
 pub use file_reading::FileReading;

@@ -533,7 +533,8 @@ fn plain_readers(now: &Snapshot, committed: &BTreeSet<String>) -> Result<()> {
         require!(named == wanted, "{table} has {named:?}, the manifests name {wanted:?}");
     }
     for (path, add) in delta::active(now, "results/changes")? {
-        let content = now.get(&format!("results/changes/{path}")).ok_or(format!("changes has {path}, which is gone"))?;
+        let content =
+            now.get(&format!("results/changes/{path}")).ok_or(format!("changes has {path}, which is gone"))?;
         require!(add["size"].as_u64() == Some(content.len() as u64), "changes has {path} with another size");
     }
     Ok(())

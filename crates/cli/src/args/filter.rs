@@ -20,15 +20,15 @@ pub struct FilterArgs {
     #[arg(long, value_name = "DATE", conflicts_with_all = ["corpus", "new"])]
     pub to: Option<String>,
     /// Write the corpus: of each document its newest state over all nights, if that is kept
-    #[arg(long, conflicts_with = "new")]
+    #[arg(long, group = "of_corpus")]
     pub corpus: bool,
     /// Write what the night changes in the corpus: new, changed and restored documents, and in _removed the ids to take away
     /// before
-    #[arg(long)]
+    #[arg(long, group = "of_corpus")]
     pub new: bool,
-    /// With --new: list restored documents of earlier nights in _gone, and do not write them, if input files of their nights
-    /// are gone or have changed
-    #[arg(long, requires = "new")]
+    /// With --corpus or --new: list documents of earlier nights in _gone, and do not write them, if input files of their
+    /// nights are gone or have changed, or if no night of the store has a record with their text
+    #[arg(long, requires = "of_corpus")]
     pub allow_gone: bool,
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents
     #[arg(long, visible_alias = "out", value_name = "DIR", value_parser = place)]

@@ -35,7 +35,7 @@ fn selection(args: &FilterArgs) -> Selection {
         Some(dt) if args.new => Selection::New { dt: dt.clone(), allow_gone: args.allow_gone },
         Some(dt) if !args.corpus => Selection::Nights { dt: dt.clone(), to: args.to.clone() },
         // Without a date, it is the whole corpus.
-        to => Selection::Corpus { to: to.clone() },
+        to => Selection::Corpus { to: to.clone(), allow_gone: args.allow_gone },
     }
 }
 
@@ -53,8 +53,9 @@ fn text(args: &FilterArgs, summary: &FilterSummary) -> String {
         let _ = writeln!(out, "{}/_removed: {} to take away before", summary.output, counted(n, "id"));
     }
     if let Some(n) = summary.n_gone.filter(|&n| n > 0) {
-        let gone = counted(n, "restored document");
-        let _ = writeln!(out, "{}/_gone: {gone} not written, because input of earlier nights is gone", summary.output);
+        let gone = counted(n, "document");
+        let _ =
+            writeln!(out, "{}/_gone: {gone} not written, because the input with their texts is gone", summary.output);
     }
     if let Some(before) = &summary.forgotten_before {
         let _ = writeln!(

@@ -124,6 +124,14 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
             format!("  {rows} the id of another one, left out by on_duplicate_id"),
         );
     }
+    if documents.n_revisits > 0 {
+        let note = "  documents by revisit records, with texts of other records".to_owned();
+        line("revisits", documents.n_revisits, note);
+    }
+    if documents.n_unknown_revisits > 0 {
+        let note = "  revisit records whose texts are unknown; the dataset quarantine lists them".to_owned();
+        line("unknown", documents.n_unknown_revisits, note);
+    }
     if documents.n_bad_rows > 0 {
         let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
         let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));

@@ -66,10 +66,9 @@ fn init(global: &Global, args: &StoreArgs) -> Outcome {
 fn drop_night(global: &Global, args: &DropNightArgs) -> Outcome {
     let (job, session, store) = open(global, &args.place)?;
     let request = DropNightRequest { store, dt: args.dt.clone(), writers: job.writers() };
-    let summary =
-        session.block_on(|storage, resources, _| async move {
-            nearprint_night::store_drop_night(&storage, &request, &resources).await
-        })?;
+    let summary = session.block_on(|storage, resources, _| async move {
+        nearprint_night::store_drop_night(&storage, &request, &resources).await
+    })?;
     let mut text = format!("{}: dropped {} (commit {})\n", summary.store, summary.dt, summary.commit);
     if summary.stale.is_empty() {
         return Ok(session.report("store drop-night", "done", &summary, text));
@@ -93,10 +92,9 @@ fn forget(global: &Global, args: &ForgetArgs) -> Outcome {
 }
 
 fn forget_before(session: &Session, request: ForgetBeforeRequest) -> Outcome {
-    let summary = session
-        .block_on(|storage, resources, _| async move {
-            nearprint_night::store_forget_before(&storage, &request, &resources).await
-        })?;
+    let summary = session.block_on(|storage, resources, _| async move {
+        nearprint_night::store_forget_before(&storage, &request, &resources).await
+    })?;
     let (store, commit, before) = (&summary.store, summary.commit, &summary.before);
     let (status, text) = match (summary.nights.first(), summary.nights.last()) {
         (Some(first), Some(last)) => {

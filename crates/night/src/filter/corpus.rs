@@ -105,6 +105,16 @@ pub struct Choice {
     pub fates: Vec<NightFates>,
     /// The files of the ids to take away, which lie in the temporary folder; `None` if the whole corpus is taken.
     pub removed: Option<Vec<StagedFile>>,
+    /// The documents that would be written if a night had a record with their text, sorted.
+    pub without_record: Vec<WithoutRecord>,
+}
+
+/// A document that the corpus has by a revisit record, and whose text is in no record of the nights.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WithoutRecord {
+    /// The day of the night since which it has had its text.
+    pub day: i32,
+    pub id: String,
 }
 
 /// Decides about all rows of the nights, which are ascending by date.
@@ -128,12 +138,21 @@ pub async fn choose(
     }
     progress.start("corpus", "decisions", n_all);
     let (progress, temp) = (progress.clone(), temp.to_path_buf());
-    blocking("corpus", move || decide_all(footers, &n_rows, taken, temp, &progress)).await
+    let max_bytes = resources.counted_bytes();
+    blocking("corpus", move || decide_all(footers, &n_rows, taken, temp, max_bytes, &progress)).await
 }
 
-fn decide_all(footers: Footers, n_rows: &[u64], taken: Taken, temp: PathBuf, progress: &Progress) -> Result<Choice> {
+fn decide_all(
+    footers: Footers,
+    n_rows: &[u64],
+    taken: Taken,
+    temp: PathBuf,
+    max_bytes: usize,
+    progress: &Progress,
+) -> Result<Choice> {
     let mut fates: Vec<NightFates> = n_rows.iter().map(|&n| NightFates::new(n)).collect();
     let mut removed = matches!(taken, Taken::New { .. }).then(|| Removed::new(&temp));
+    let (mut without_record, mut bytes) = (Vec::new(), 0);
     let mut histories = Histories::new(footers)?;
     while let Some((id, history)) = histories.next_document()? {
         let verdict = Verdict::of(history, n_rows.len(), taken);
@@ -145,23 +164,33 @@ fn decide_all(footers: Footers, n_rows: &[u64], taken: Taken, temp: PathBuf, pro
         if let (Some(decision), Some(removed)) = (verdict.removed, &mut removed) {
             removed.add(id, decision)?;
         }
+        if let Some(day) = verdict.without_record(id)? {
+            bytes += id.len() + size_of::<WithoutRecord>();
+            if bytes > max_bytes {
+                return Err(Fault::resources("the documents whose texts are in no record do not fit".to_owned()));
+            }
+            without_record.push(WithoutRecord { day, id: id.to_owned() });
+        }
         progress.advance(history.states().len() as u64);
     }
+    without_record.sort_unstable();
     let removed = removed.map(Removed::finish).transpose()?;
-    Ok(Choice { fates, removed })
+    Ok(Choice { fates, removed, without_record })
 }
 
 /// What becomes of a document.
 struct Verdict {
     /// The newest state, and its fate. All other states are replaced.
     newest: Option<(State, Fate)>,
+    /// The state whose record is written, if the newest one is to be kept and a night has the record.
+    written: Option<State>,
     /// What the document is now, if it is to be taken away.
     removed: Option<Decision>,
 }
 
 impl Verdict {
     fn of(history: &History, n_nights: usize, taken: Taken) -> Self {
-        let Some(now) = history.after(n_nights) else { return Self { newest: None, removed: None } };
+        let Some(now) = history.after(n_nights) else { return Self { newest: None, written: None, removed: None } };
         let (is_new, removed) = match taken {
             Taken::Corpus => (true, None),
             Taken::New { is_stale } => {
@@ -178,11 +207,31 @@ impl Verdict {
             Decision::Drop => Fate::Drop,
             Decision::Skip => Fate::Skip,
         };
-        Self { newest: Some((now, fate)), removed }
+        let written = if fate == Fate::Keep { history.with_text(now) } else { None };
+        Self { newest: Some((now, fate)), written, removed }
+    }
+
+    /// Returns the day since which a document has had its text, if that is to be written and no night has a record with it.
+    fn without_record(&self, id: &str) -> Result<Option<i32>> {
+        match self.newest {
+            Some((now, Fate::Keep)) if self.written.is_none() => {
+                let unknown =
+                    || Fault::internal("corpus", format!("'{}' has its text since no day", id.escape_debug()));
+                now.last_changed.map(Some).ok_or_else(unknown)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn fate(&self, state: &State) -> Fate {
-        self.newest.filter(|(newest, _)| newest.night == state.night).map_or(Fate::Replaced, |(_, fate)| fate)
+        let is_written = self.written.is_some_and(|written| written.night == state.night);
+        match self.newest {
+            _ if is_written => Fate::Keep,
+            // The row of another night is written, or of none.
+            Some((_, Fate::Keep)) => Fate::Replaced,
+            Some((newest, fate)) if newest.night == state.night => fate,
+            _ => Fate::Replaced,
+        }
     }
 }
 
@@ -198,7 +247,9 @@ pub async fn n_repeated(nights: &[DecidedNight], resources: &Resources, progress
         let mut n_repeated = 0;
         let mut histories = Histories::new(footers)?;
         while let Some((_, history)) = histories.next_document()? {
-            let n_kept = history.states().iter().filter(|state| state.decision == Decision::Keep).count() as u64;
+            let n_kept =
+                history.states().iter().filter(|state| state.decision == Decision::Keep && !state.is_revisit).count()
+                    as u64;
             n_repeated += n_kept.saturating_sub(1);
             progress.advance(history.states().len() as u64);
         }

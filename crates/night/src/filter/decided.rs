@@ -4,6 +4,7 @@ use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_documents::{Fate, Fates, RowCounts};
 use nearprint_fault::Result;
+use nearprint_parquet::schema::REVISIT;
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::DecisionCounts;
 use nearprint_storage::{InputFile, in_memory};
@@ -25,8 +26,8 @@ pub struct Decided {
     others: Vec<(Fate, IdHashes)>,
     /// The documents that are written, if others were forgotten.
     kept: Option<IdHashes>,
-    n_kept: u64,
-    n_forgotten: u64,
+    /// The numbers of rows, which are fewer than documents: revisit records are no rows.
+    rows: RowCounts,
 }
 
 impl Decided {
@@ -55,16 +56,16 @@ impl Decided {
         let mut decided = Self {
             others: not_written.into_iter().map(|fate| (fate, reserved(fate))).collect(),
             kept: manifest.forgotten.as_ref().map(|_| reserved(Fate::Keep)),
-            n_kept: 0,
-            n_forgotten: manifest.forgotten.as_ref().map_or(0, |forgotten| forgotten.n_documents),
+            rows: RowCounts::default(),
         };
-        let mut n_rows = 0;
+        let (mut n_rows, mut n_revisits) = (0, 0);
         for file in files {
             let parquet = ParquetFile::open(file).await?;
-            let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision"]))?;
+            let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision", REVISIT]))?;
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &parquet.file.url };
                 let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
+                let revisits = batch.column_by_name(REVISIT).map(|_| columns.booleans(REVISIT)).transpose()?;
                 for row in 0..ids.len() {
                     let fate = match fates {
                         None => fate_of(Decision::parse(decisions.value(row), &parquet.file.url)?),
@@ -74,8 +75,18 @@ impl Decided {
                     };
                     decided.add(ids.value(row), fate);
                     n_rows += 1;
+                    // Releases before the column passed revisits over.
+                    if revisits.is_some_and(|revisits| revisits.is_valid(row) && revisits.value(row)) {
+                        n_revisits += 1;
+                    } else {
+                        *decided.rows.of(fate) += 1;
+                    }
                 }
             }
+        }
+        if let Some(forgotten) = &manifest.forgotten {
+            let n_revisits_forgotten = manifest.counts.documents.n_revisits.saturating_sub(n_revisits);
+            decided.rows.n_forgotten = forgotten.n_documents.saturating_sub(n_revisits_forgotten);
         }
         decided.others.iter_mut().for_each(|(_, ids)| ids.sort());
         if let Some(kept) = &mut decided.kept {
@@ -89,7 +100,6 @@ impl Decided {
             return ids.push(id);
         }
         debug_assert_eq!(fate, Fate::Keep, "a document that was forgotten has no row");
-        self.n_kept += 1;
         if let Some(kept) = &mut self.kept {
             kept.push(id);
         }
@@ -97,16 +107,7 @@ impl Decided {
 
     /// Returns the rows that the night's files must have, without those in quarantine.
     pub fn expected(&self) -> RowCounts {
-        let n = |fate| self.others.iter().find(|(f, _)| *f == fate).map_or(0, |(_, ids)| ids.len());
-        RowCounts {
-            n_keep: self.n_kept,
-            n_drop: n(Fate::Drop),
-            n_skip: n(Fate::Skip),
-            n_replaced: n(Fate::Replaced),
-            n_unchanged: n(Fate::Unchanged),
-            n_forgotten: self.n_forgotten,
-            ..RowCounts::default()
-        }
+        self.rows
     }
 }
 
@@ -146,10 +147,6 @@ impl IdHashes {
 
     fn push(&mut self, id: &str) {
         self.sorted.push(xxh3_128(id.as_bytes()));
-    }
-
-    fn len(&self) -> u64 {
-        self.sorted.len() as u64
     }
 
     /// Sorts the hashes, after the last one was added.

@@ -7,11 +7,11 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
-use arrow::array::{Array, Date32Array, StringArray};
+use arrow::array::{Array, BooleanArray, Date32Array, StringArray};
 use arrow::datatypes::Date32Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{DOC_ID, RECRAWL};
+use nearprint_parquet::schema::{DOC_ID, LAST_CHANGED, RECRAWL, REVISIT};
 use nearprint_parquet::{Columns, PagedBatches, ParquetFile};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{InputFile, day_of_date};
@@ -67,6 +67,10 @@ pub struct State {
     pub decision: Decision,
     /// The earlier state has the same text, according to the night. Known of the newest night, if that was asked for.
     pub is_same: bool,
+    /// The record of the night is a revisit, and has no text.
+    pub is_revisit: bool,
+    /// The day of the night since which the document has had its text. Known if a night has revisits.
+    pub last_changed: Option<i32>,
 }
 
 /// A decision that a later night made anew about a state.
@@ -91,6 +95,15 @@ impl History {
         &self.states
     }
 
+    /// Returns the state whose record has the text of a state: of a revisit, an earlier one with the same text. `None` means
+    /// that none of these nights has such a record.
+    pub fn with_text(&self, state: State) -> Option<State> {
+        let has_text = |other: &&State| {
+            other.night <= state.night && !other.is_revisit && other.last_changed == state.last_changed
+        };
+        if state.is_revisit { self.states.iter().rfind(has_text).copied() } else { Some(state) }
+    }
+
     /// Returns the newest state as the first `n_nights` nights decided about it: the corpus has it if that is to keep
     /// it. `None` means that no night of these has the document.
     pub fn after(&self, n_nights: usize) -> Option<State> {
@@ -106,6 +119,8 @@ impl History {
 pub struct DecidedNight {
     pub dt: String,
     pub decisions: Vec<InputFile>,
+    /// The number of documents whose records are revisits.
+    pub n_revisits: u64,
     /// What the night decided anew about documents of earlier ones. Nights of release 0.2.0 have none.
     pub redecided: Vec<InputFile>,
 }
@@ -113,7 +128,8 @@ pub struct DecidedNight {
 impl DecidedNight {
     pub fn of(night: &Night, files: &PublishedFiles) -> Self {
         let (decisions, redecided) = (files.decisions.clone(), files.redecided.clone());
-        Self { dt: night.dt.clone(), decisions, redecided }
+        let n_revisits = files.manifest.counts.documents.n_revisits;
+        Self { dt: night.dt.clone(), decisions, n_revisits, redecided }
     }
 }
 
@@ -136,7 +152,7 @@ pub struct Footers {
 /// What the rows of a source are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    Decisions { with_recrawl: bool },
+    Decisions { with_recrawl: bool, with_revisits: bool },
     Redecided,
 }
 
@@ -149,6 +165,7 @@ impl Footers {
     pub async fn read(nights: &[DecidedNight], with_recrawl: bool, resources: &Resources) -> Result<Self> {
         debug_assert!(nights.is_sorted_by(|a, b| a.dt < b.dt), "nights have positions by their dates");
         let newest = nights.len().saturating_sub(1);
+        let with_revisits = nights.iter().any(|night| night.n_revisits > 0);
         let mut files = Vec::new();
         for (at, night) in nights.iter().enumerate() {
             let with_recrawl = with_recrawl && at == newest;
@@ -157,10 +174,11 @@ impl Footers {
             if let Some(parquet) = unknown {
                 return Err(unknown_recrawls(&parquet.file.url));
             }
-            files.push((Kind::Decisions { with_recrawl }, at, decisions));
+            files.push((Kind::Decisions { with_recrawl, with_revisits }, at, decisions));
             files.push((Kind::Redecided, at, opened(&night.redecided).await?));
         }
-        let n_columns = files.iter().filter(|(.., parts)| !parts.is_empty()).count() as u64 * 2;
+        let with_parts = files.iter().filter(|(.., parts)| !parts.is_empty());
+        let n_columns: u64 = with_parts.map(|(kind, ..)| kind.columns().len() as u64).sum();
         let share = resources.counted_bytes() as u64 / READ_AHEAD_SHARE / n_columns.max(1);
         let days = nights.iter().map(|night| day_of_date(&night.dt)).collect();
         Ok(Self { files, days, read_ahead: share.clamp(MIN_READ_AHEAD, MAX_READ_AHEAD) })
@@ -262,13 +280,15 @@ struct Batch {
     ids: StringArray,
     decisions: StringArray,
     recrawl: Option<StringArray>,
+    revisit: Option<BooleanArray>,
+    last_changed: Option<Date32Array>,
     of: Option<Date32Array>,
 }
 
 impl Default for Batch {
     fn default() -> Self {
         let none = || StringArray::from(Vec::<&str>::new());
-        Self { ids: none(), decisions: none(), recrawl: None, of: None }
+        Self { ids: none(), decisions: none(), recrawl: None, revisit: None, last_changed: None, of: None }
     }
 }
 
@@ -286,7 +306,13 @@ impl Source {
         match &self.batch.of {
             None => {
                 let is_same = self.batch.recrawl.as_ref().is_some_and(|recrawl| recrawl.value(self.at) == "same");
-                history.states.push(State { night: self.night, row: self.row, decision, is_same });
+                let revisit = self.batch.revisit.as_ref().filter(|revisit| revisit.is_valid(self.at));
+                let is_revisit = revisit.is_some_and(|revisit| revisit.value(self.at));
+                let dates = self.batch.last_changed.as_ref().filter(|dates| dates.is_valid(self.at));
+                // Where a state has no date, as all of release 0.2.0, it is that of its night.
+                let last_changed = dates.map_or(self.days[self.night], |dates| Some(dates.value(self.at)));
+                let (night, row) = (self.night, self.row);
+                history.states.push(State { night, row, decision, is_same, is_revisit, last_changed });
             }
             // States of nights that the store dropped or forgot are gone.
             Some(of) => {
@@ -340,8 +366,14 @@ impl Source {
 impl Kind {
     fn columns(self) -> &'static [&'static str] {
         match self {
-            Self::Decisions { with_recrawl: false } => &[DOC_ID, "decision"],
-            Self::Decisions { with_recrawl: true } => &[DOC_ID, "decision", RECRAWL],
+            Self::Decisions { with_recrawl: false, with_revisits: false } => &[DOC_ID, "decision"],
+            Self::Decisions { with_recrawl: true, with_revisits: false } => &[DOC_ID, "decision", RECRAWL],
+            Self::Decisions { with_recrawl: false, with_revisits: true } => {
+                &[DOC_ID, "decision", REVISIT, LAST_CHANGED]
+            }
+            Self::Decisions { with_recrawl: true, with_revisits: true } => {
+                &[DOC_ID, "decision", RECRAWL, REVISIT, LAST_CHANGED]
+            }
             Self::Redecided => &[DOC_ID, "decision", "of_dt"],
         }
     }
@@ -357,7 +389,7 @@ impl Kind {
 
     fn batch(self, columns: &Columns<'_>) -> Result<Batch> {
         let (recrawl, of) = match self {
-            Self::Decisions { with_recrawl } => {
+            Self::Decisions { with_recrawl, .. } => {
                 let recrawl = with_recrawl.then(|| columns.strings(RECRAWL).cloned()).transpose()?;
                 // `store forget` writes NULL where there was no column.
                 if recrawl.as_ref().is_some_and(|recrawl| recrawl.null_count() > 0) {
@@ -367,10 +399,16 @@ impl Kind {
             }
             Self::Redecided => (None, Some(columns.primitive::<Date32Type>("of_dt")?.clone())),
         };
+        let has = |name: &&str| columns.batch.column_by_name(name).is_some();
+        let revisit = Some(REVISIT).filter(has).map(|name| columns.booleans(name).cloned()).transpose()?;
+        let last_changed = Some(LAST_CHANGED).filter(has);
+        let last_changed = last_changed.map(|name| columns.primitive::<Date32Type>(name).cloned()).transpose()?;
         Ok(Batch {
             ids: columns.strings(DOC_ID)?.clone(),
             decisions: columns.strings("decision")?.clone(),
             recrawl,
+            revisit,
+            last_changed,
             of,
         })
     }
@@ -403,7 +441,10 @@ mod tests {
 
     #[test]
     fn what_was_decided_anew_counts_for_its_state_and_from_its_night_on() {
-        let state = |night, decision| State { night, row: 0, decision, is_same: false };
+        let state = |night, decision| {
+            let (is_same, is_revisit, last_changed) = (false, false, None);
+            State { night, row: 0, decision, is_same, is_revisit, last_changed }
+        };
         let anew = |night, of, decision| Redecision { night, of, decision };
         let history = History {
             states: vec![state(0, Decision::Drop), state(4, Decision::Drop)],

@@ -12,13 +12,13 @@ mod request;
 
 use std::collections::BTreeSet;
 
-use nearprint_fault::{Fault, Result};
-use nearprint_parquet::upload;
+use nearprint_fault::{ErrorKind, Fault, Result, key, words};
+use nearprint_parquet::{StagedFile, upload};
 use nearprint_pipeline::Resources;
-use nearprint_storage::{Folder, Progress, Storage};
+use nearprint_storage::{Folder, Progress, Storage, date_of_day};
 use nearprint_store::{Night, Store};
 
-use self::corpus::{Choice, Taken, choose, n_repeated};
+use self::corpus::{Choice, Taken, WithoutRecord, choose, n_repeated};
 use self::gone::gone_documents;
 use self::histories::DecidedNight;
 use self::night::{Written, filter_night};
@@ -60,10 +60,15 @@ pub async fn filter(
         Some(taken) => Some(choose(&decided, taken, resources, temp.path(), progress).await?),
         None => None,
     };
-    let (fates, removed) = match choice {
-        Some(Choice { fates, removed }) => (fates.into_iter().map(Some).collect(), removed),
-        None => (vec![None; nights.len()], None),
+    let (fates, removed, without_record) = match choice {
+        Some(Choice { fates, removed, without_record }) => {
+            (fates.into_iter().map(Some).collect(), removed, without_record)
+        }
+        None => (vec![None; nights.len()], None, Vec::new()),
     };
+    if !request.selection.allows_gone() {
+        refuse_without_record(&without_record)?;
+    }
     let previous = request.selection.previous(&nights);
     let (planned, there) = plan_all(storage, request, &store, &output, nights, published, fates).await?;
     let mut summary = FilterSummary {
@@ -91,14 +96,13 @@ pub async fn filter(
         summary.counts.add(counts);
         summary.nights.push(FilteredNight { dt, generation, output: url, stale, counts });
     }
-    if let Some(removed) = removed {
-        let gone = gone_documents(&gone, temp.path()).await?;
-        summary.n_removed = Some(removed.iter().map(|file| file.record.rows).sum());
-        summary.n_gone = Some(gone.iter().map(|file| file.record.rows).sum());
-        for staged in [removed, gone] {
-            upload(&output, &staged, "publish", progress).await?;
-            written.add_all(staged.into_iter().map(|file| file.record.name));
-        }
+    let n_rows = |files: &Vec<StagedFile>| files.iter().map(|file| file.record.rows).sum();
+    let lists_gone = removed.is_some() || request.selection.allows_gone();
+    let gone = if lists_gone { Some(gone_documents(&gone, without_record, temp.path()).await?) } else { None };
+    (summary.n_removed, summary.n_gone) = (removed.as_ref().map(n_rows), gone.as_ref().map(n_rows));
+    for staged in [removed, gone].into_iter().flatten() {
+        upload(&output, &staged, "publish", progress).await?;
+        written.add_all(staged.into_iter().map(|file| file.record.name));
     }
     if !request.selection.is_of_nights() {
         complete(&output, there, &written).await?;
@@ -112,6 +116,31 @@ async fn complete(output: &Folder, there: BTreeSet<String>, written: &Written) -
         output.delete_found(name, || futures::future::ok::<(), Fault>(())).await?;
     }
     output.join(SUCCESS).put(bytes::Bytes::new()).await
+}
+
+/// The number of documents that a message names.
+const MAX_EXAMPLES: usize = 3;
+
+/// Refuses kept documents whose text is in no record of the nights.
+fn refuse_without_record(documents: &[WithoutRecord]) -> Result<()> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let example = |of: &WithoutRecord| {
+        let since = date_of_day(of.day).map_or_else(String::new, |date| format!(" (text of {date})"));
+        format!("'{}'{since}", of.id.escape_debug())
+    };
+    let examples: Vec<String> = documents.iter().take(MAX_EXAMPLES).map(example).collect();
+    let kept = match documents.len() {
+        1 => "a kept document, whose newest record is a revisit".to_owned(),
+        n => format!("{n} kept documents, whose newest records are revisits"),
+    };
+    let reason = format!("no night of the store has a record with the text of {kept}: {}", examples.join(", "));
+    let remedy = words![
+        "the nights that had the texts are forgotten, or another page has them: write all other documents, and list these in _gone, with ",
+        key("allow_gone")
+    ];
+    Err(Fault::new(ErrorKind::InputMissing, reason).remedy(remedy))
 }
 
 /// Returns what is taken of the nights together, or `None` if that is what each of them decided.

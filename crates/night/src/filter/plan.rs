@@ -120,7 +120,7 @@ impl FilterRequest {
 
     /// Returns whether the documents of a night are only listed if input files of it are gone.
     fn may_lack(&self, is_newest: bool) -> bool {
-        matches!(self.selection, Selection::New { allow_gone: true, .. }) && !is_newest
+        self.selection.allows_gone() && !is_newest
     }
 }
 

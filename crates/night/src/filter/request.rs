@@ -54,13 +54,17 @@ pub enum Selection {
     Corpus {
         /// The last night. `None` means the newest one.
         to: Option<String>,
+        /// Documents are listed and not written if the input files of their night are gone or have changed, or if no night
+        /// of the store has a record with their text. Otherwise that is an error.
+        allow_gone: bool,
     },
     /// What a night changes in the corpus: the documents to add, and the ids to take away before.
     New {
         /// The night, which must be published.
         dt: String,
         /// Documents of earlier nights that the night restores are listed and not written if the input files of their
-        /// night are gone or have changed. Otherwise that is an error.
+        /// night are gone or have changed, or if no night of the store has a record with their text. Otherwise that is an
+        /// error.
         allow_gone: bool,
     },
 }
@@ -79,8 +83,8 @@ pub struct FilterSummary {
     /// `--new`: the number of ids to take away from the corpus, which are in the folder `_removed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_removed: Option<u64>,
-    /// `--new`: the number of restored documents that are not written, because the input of their night is gone or has
-    /// changed. They are in the folder `_gone`.
+    /// `--new`, `--allow-gone`: the number of documents that are not written, because the input of their night is gone or has
+    /// changed, or no night of the store has a record with their text. They are in the folder `_gone`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_gone: Option<u64>,
     /// `--new`: the night before it. What is taken away and added follows on the corpus after that night.
@@ -143,9 +147,14 @@ impl Selection {
                 check_date(dt)?;
                 to.as_deref().map_or(Ok(()), check_date)
             }
-            Self::Corpus { to } => to.as_deref().map_or(Ok(()), check_date),
+            Self::Corpus { to, .. } => to.as_deref().map_or(Ok(()), check_date),
             Self::New { dt, .. } => check_date(dt),
         }
+    }
+
+    /// Returns whether documents whose texts are gone are listed. Otherwise they are an error.
+    pub(super) fn allows_gone(&self) -> bool {
+        matches!(self, Self::Corpus { allow_gone: true, .. } | Self::New { allow_gone: true, .. })
     }
 
     pub(super) fn is_of_nights(&self) -> bool {
@@ -165,7 +174,7 @@ impl Selection {
     pub(super) fn nights<'a>(&self, store: &'a Store) -> Result<Vec<&'a Night>> {
         let (first, last) = match self {
             Self::Nights { dt, to } => (Some(dt), Some(to.as_ref().unwrap_or(dt))),
-            Self::Corpus { to } => (None, to.as_ref()),
+            Self::Corpus { to, .. } => (None, to.as_ref()),
             Self::New { dt, .. } => (None, Some(dt)),
         };
         if let (Some(first), Some(last)) = (first, last)
@@ -193,8 +202,8 @@ impl Selection {
     fn dates(&self) -> String {
         match self {
             Self::Nights { dt, to: Some(to) } => format!("{dt} to {to}"),
-            Self::Corpus { to: Some(to) } => format!("up to {to}"),
-            Self::Corpus { to: None } => "of any date".to_owned(),
+            Self::Corpus { to: Some(to), .. } => format!("up to {to}"),
+            Self::Corpus { to: None, .. } => "of any date".to_owned(),
             Self::Nights { dt, to: None } | Self::New { dt, .. } => dt.clone(),
         }
     }

@@ -173,7 +173,8 @@ impl NightsChange<'_> {
         let mut gone: Vec<(&String, &OldState)> = old.iter().filter(|(id, _)| !is_tonight(id)).collect();
         gone.sort_unstable_by_key(|(id, _)| *id);
         let (Some(dt), false) = (self.dt, gone.is_empty()) else { return Ok(Vec::new()) };
-        let mut by_hash: Vec<(u64, u32, u32)> = (0..).zip(&gone).map(|(row, (id, _))| (id_hash(id), row, row)).collect();
+        let mut by_hash: Vec<(u64, u32, u32)> =
+            (0..).zip(&gone).map(|(row, (id, _))| (id_hash(id), row, row)).collect();
         by_hash.sort_unstable();
         let id_of = |row: u32| Cow::Borrowed(gone[row as usize].0.as_str());
         let text_hash_of = |row: u32| gone[row as usize].1.text_hash;
@@ -231,8 +232,7 @@ impl NightsChange<'_> {
                 };
                 let (before, after) = (decided(&views.before), decided(&views.after));
                 if before != after {
-                    let is_restored =
-                        after.outcome == StoredOutcome::Keep && before.outcome != StoredOutcome::Keep;
+                    let is_restored = after.outcome == StoredOutcome::Keep && before.outcome != StoredOutcome::Keep;
                     let kind = if is_restored { RESTORED } else { UPDATED };
                     let id = document.id.to_owned().into();
                     let (before, after) = (Some(before), Some(after));

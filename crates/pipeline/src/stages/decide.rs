@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
 use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::hamming_distance;
 use nearprint_join::{
@@ -398,6 +400,7 @@ impl Decisions {
                 Arc::new(recrawl),
                 Arc::new(first_seen),
                 Arc::new(last_changed),
+                Arc::new(rows().map(|row| Some(batch.revisits.contains(row))).collect::<BooleanArray>()),
                 Arc::new(rows().map(|row| families.of_row(batch, self, row)).collect::<Result<StringArray>>()?),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);

@@ -8,13 +8,14 @@ use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{
     BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, FileRows, InputPolicy,
-    Repeats, RowFault, row_place, spans_join, too_many_bad_files,
+    PassedReason, Repeats, Revisits, RowFault, row_place, spans_join, too_many_bad_files,
 };
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, ReadLimits, StagedFile};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::{IfExists, InputFile, Progress, Storage};
+use nearprint_store::JoinedNights;
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
     KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
@@ -98,6 +99,13 @@ pub struct FingerprintCounts {
     /// The number of rows with an id of another row that the rule for repeated ids left out.
     #[serde(default, skip_serializing_if = "is_left_out")]
     pub n_repeated_ids: u64,
+    /// The number of documents whose record is a revisit: they have the text of another record of the night, or of an earlier
+    /// night.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_revisits: u64,
+    /// The number of revisit records whose text is unknown. They are no documents, and are listed among the bad rows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_unknown_revisits: u64,
     /// The number of rows that are not documents for another reason.
     pub n_bad_rows: u64,
     /// The numbers of these rows by reason. Reasons without rows are left out.
@@ -183,10 +191,12 @@ fn all_bad_files(documents: &Documents, urls: &FileUrls, notes: &FileNote) -> Ve
 /// The number of bad rows past the limit at which a run stops, without listing them all.
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
-/// Fingerprints documents that are open. The progress is told what is `ahead` of the night.
+/// Fingerprints documents that are open. The progress is told what is `ahead` of the night. Revisits have texts of the night,
+/// or else of `earlier` nights: of the first list that has the document. Without such lists, they are passed over.
 pub async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
+    earlier: &[JoinedNights<'_>],
     ahead: Option<RemainingTime>,
     work: CommandContext<'_>,
 ) -> Result<Fingerprinted> {
@@ -196,6 +206,8 @@ pub async fn fingerprint_documents(
     let (resources, input) = (work.resources, &request.input);
     let threads = resources.n_threads();
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
+    let revisits = if earlier.is_empty() { Revisits::PassedOver } else { Revisits::Given };
+    documents.treat_revisits(revisits);
     let documents = Arc::new(documents);
     let urls = FileUrls(documents.files().map(|file| file.url.clone()).collect());
     match documents.n_rows() {
@@ -204,7 +216,7 @@ pub async fn fingerprint_documents(
     }
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
     let mut notes = FileNote::default();
-    let reading = Reading { request, documents: &documents, urls: &urls, work };
+    let reading = Reading { request, documents: &documents, revisits, urls: &urls, work };
     reading
         .collect(
             tasks(&documents, &documents.ranges_to_join(), FileReading::first)?,
@@ -226,11 +238,20 @@ pub async fn fingerprint_documents(
     notes.passed.retain(|(reading, _), _| !left_out.contains(reading));
     let (on_duplicate_id, max_repeated_ids) = (input.on_duplicate_id, input.max_repeated_ids);
     let policy = CollectPolicy { on_duplicate_id, max_repeated_ids, left_out };
-    let batch = collecting.finish(&policy, |file| urls.of(file.into()).to_owned())?;
-    let bad_rows = without_repeats(&batch.bad_rows);
+    let mut in_order = collecting.in_order(&policy, |file| urls.of(file.into()).to_owned())?;
+    for nights in earlier {
+        let wanted: Vec<&str> = in_order.wanted().into_iter().collect();
+        if !wanted.is_empty() {
+            let texts = nights.newest_texts(&wanted).await?;
+            in_order.add(&texts)?;
+        }
+    }
+    let n_passed_revisits = in_order.n_passed_revisits();
+    let batch = in_order.finish()?;
+    let bad_rows = limited(&batch.bad_rows);
     refuse_bad_rows(&bad_rows, batch.len(), input.max_bad_rows, &urls, &documents).await?;
     let bad_files = all_bad_files(&documents, &urls, &notes);
-    let counts = counts(&batch, &bad_rows, &documents, &notes, &bad_files);
+    let counts = counts(&batch, &bad_rows, n_passed_revisits, &documents, &notes, &bad_files);
     refuse_nothing_read(&bad_files, counts.n_files)?;
     warn(&bad_files, &counts);
     Ok(Fingerprinted { batch, counts, documents, urls, notes })
@@ -241,6 +262,7 @@ pub async fn fingerprint_documents(
 struct Reading<'a> {
     request: &'a FingerprintRequest,
     documents: &'a Arc<Documents>,
+    revisits: Revisits,
     urls: &'a FileUrls,
     work: CommandContext<'a>,
 }
@@ -254,9 +276,9 @@ impl Reading<'_> {
         notes: &mut FileNote,
         mut ahead: Option<RemainingTime>,
     ) -> Result<()> {
-        let Self { request, documents, urls, work } = self;
+        let Self { request, documents, urls, work, .. } = self;
         let input = &request.input;
-        let mut batches = batches(request, documents, tasks, work)?;
+        let mut batches = self.batches(tasks)?;
         while let Some(batch) = batches.try_next().await? {
             match batch {
                 TaskBatch::Rows(rows) => {
@@ -275,37 +297,34 @@ impl Reading<'_> {
         }
         Ok(())
     }
-}
 
-/// Returns the batches of all tasks, in any order.
-fn batches(
-    request: &FingerprintRequest,
-    documents: &Arc<Documents>,
-    tasks: Vec<Weighed<FingerprintTask>>,
-    work: CommandContext<'_>,
-) -> Result<TaskBatches> {
-    let workers = work.engine.map(|engine| engine.workers());
-    let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
-    let spec = FingerprintSpec {
-        columns: documents.columns().clone(),
-        keep_types: documents.keep_types().iter().map(ToString::to_string).collect(),
-        profile: request.profile.clone(),
-        analyzer_resources: request.analyzer_resources.clone(),
-        max_doc_bytes: request.input.max_doc_bytes,
-        passes_over_files: request.input.max_bad_files > 0,
-        memory_limit: workers.map_or(work.resources.memory_limit, |workers| Some(workers.memory_bytes)),
-        threads,
-    };
-    if let Some(engine) = work.engine {
-        let n_tasks = tasks.len();
-        let messages = engine.fingerprint(&spec, tasks, work.storage, work.progress);
-        return received(messages, n_tasks, &Form::Batches);
+    /// Returns the batches of all tasks, in any order.
+    fn batches(self, tasks: Vec<Weighed<FingerprintTask>>) -> Result<TaskBatches> {
+        let Self { request, documents, revisits, work, .. } = self;
+        let workers = work.engine.map(|engine| engine.workers());
+        let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
+        let spec = FingerprintSpec {
+            columns: documents.columns().clone(),
+            keep_types: documents.keep_types().iter().map(ToString::to_string).collect(),
+            profile: request.profile.clone(),
+            analyzer_resources: request.analyzer_resources.clone(),
+            max_doc_bytes: request.input.max_doc_bytes,
+            passes_over_files: request.input.max_bad_files > 0,
+            revisits,
+            memory_limit: workers.map_or(work.resources.memory_limit, |workers| Some(workers.memory_bytes)),
+            threads,
+        };
+        if let Some(engine) = work.engine {
+            let n_tasks = tasks.len();
+            let messages = engine.fingerprint(&spec, tasks, work.storage, work.progress);
+            return received(messages, n_tasks, &Form::Batches);
+        }
+        let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
+        let context = Arc::new(context);
+        // Each task is spawned when it is polled, and is done before another one takes its place.
+        let run = move |Weighed { task, .. }: Weighed<FingerprintTask>| fingerprint_task(&context, &task);
+        Ok(futures::stream::iter(tasks).map(run).flatten_unordered(threads).boxed())
     }
-    let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
-    let context = Arc::new(context);
-    // Each task is spawned when it is polled, and is done before another one takes its place.
-    let run = move |Weighed { task, .. }: Weighed<FingerprintTask>| fingerprint_task(&context, &task);
-    Ok(futures::stream::iter(tasks).map(run).flatten_unordered(threads).boxed())
 }
 
 /// Returns the tasks for ranges of the documents. `reading` says which reading of a file, of which it gets the position,
@@ -355,9 +374,9 @@ async fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, readin
     }
 }
 
-/// Returns the rows that are not documents, without those that the rule for repeated ids left out.
-fn without_repeats(rows: &[BadRow]) -> Vec<&BadRow> {
-    rows.iter().filter(|bad| bad.reason != BadReason::RepeatedId).collect()
+/// Returns the rows that are not documents, without those that limits do not count.
+fn limited(rows: &[BadRow]) -> Vec<&BadRow> {
+    rows.iter().filter(|bad| bad.reason.is_limited()).collect()
 }
 
 fn refuse_bad_files(all: &[BadFile], allowed: u64) -> Result<()> {
@@ -394,7 +413,7 @@ pub async fn fingerprint_batch(
     progress: &Progress,
 ) -> Result<Fingerprinted> {
     let work = CommandContext { storage: &Storage::default(), resources, progress, engine: None };
-    fingerprint_documents(request, documents, None, work).await
+    fingerprint_documents(request, documents, &[], None, work).await
 }
 
 fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
@@ -481,6 +500,7 @@ fn by_reason(bad: &[&BadRow]) -> BTreeMap<String, u64> {
 fn counts(
     batch: &QueryBatch,
     bad_rows: &[&BadRow],
+    n_passed_revisits: u64,
     documents: &Documents,
     notes: &FileNote,
     bad_files: &[BadFile],
@@ -490,6 +510,10 @@ fn counts(
     for ((_, reason), n) in &notes.passed {
         *passed_records_by_reason.entry(reason.clone()).or_default() += n;
     }
+    if n_passed_revisits > 0 {
+        *passed_records_by_reason.entry(PassedReason::Revisit.name().to_owned()).or_default() += n_passed_revisits;
+    }
+    let n_bad = |reason| batch.bad_rows.iter().filter(|bad| bad.reason == reason).count() as u64;
     FingerprintCounts {
         n_files: documents.files().count() as u64 - notes.bad.len() as u64,
         n_ignored_files: documents.ignored.len() as u64,
@@ -498,7 +522,9 @@ fn counts(
         n_too_short: skipped(SkipReason::TooShort),
         n_empty: skipped(SkipReason::Empty),
         n_null_text: skipped(SkipReason::NullText),
-        n_repeated_ids: (batch.bad_rows.len() - bad_rows.len()) as u64,
+        n_repeated_ids: n_bad(BadReason::RepeatedId),
+        n_revisits: batch.revisits.n_below(u64::from(batch.n_rows)),
+        n_unknown_revisits: n_bad(BadReason::UnknownRevisit),
         n_bad_rows: bad_rows.len() as u64,
         bad_rows_by_reason: by_reason(bad_rows),
         n_passed_records: passed_records_by_reason.values().sum(),
@@ -562,7 +588,7 @@ pub async fn fingerprint(
     let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
     progress.begin(2);
     let work = CommandContext { storage, resources, progress, engine: None };
-    let done = fingerprint_documents(request, documents, None, work).await?;
+    let done = fingerprint_documents(request, documents, &[], None, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
     let columns: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };

@@ -16,15 +16,15 @@ use nearprint_parquet::schema::{DOC_ID, REDECIDED};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
 use nearprint_store::{
-    Dependent, ExistingDocuments, ExistingFile, JoinedNights, NewDecision, Night, Recrawls, Redecided, Redecision, Shadowed,
-    StagedRun, Store, StoredRows, Wanted, canonical_hash,
+    Dependent, ExistingDocuments, ExistingFile, JoinedNights, NewDecision, Night, Recrawls, Redecided, Redecision,
+    Shadowed, StagedRun, Store, StoredRows, Wanted, canonical_hash,
 };
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
 use crate::context::CommandContext;
 use crate::stages::decide::{ClusterRule, DecidedAgain, Decisions};
-use crate::stages::families::Families;
 use crate::stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
+use crate::stages::families::Families;
 use crate::stages::join::{Join, NearDuplicates};
 
 /// Tonight's documents, as the run has decided and staged them.

@@ -7,7 +7,9 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{HistoryColumns, NewCanonical, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash};
+use nearprint_store::{
+    HistoryColumns, NewCanonical, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash,
+};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
 
 use crate::stages::decide::Decisions;
@@ -115,12 +117,7 @@ fn dependents(batch: &QueryBatch, decisions: &Decisions, order: &RunOrder) -> Re
 }
 
 /// Adds the dates of documents, and the reasons of the decisions about them, to their other columns.
-fn with_history(
-    mut columns: Vec<ArrayRef>,
-    decisions: &Decisions,
-    recrawls: &Recrawls,
-    rows: &[u32],
-) -> Vec<ArrayRef> {
+fn with_history(mut columns: Vec<ArrayRef>, decisions: &Decisions, recrawls: &Recrawls, rows: &[u32]) -> Vec<ArrayRef> {
     let HistoryColumns { first_seen, last_changed, .. } = recrawls.columns(rows.iter().copied());
     let reasons = StringArray::from_iter_values(rows.iter().map(|&row| decisions.reason(row)));
     let history: [ArrayRef; 3] = [Arc::new(first_seen), Arc::new(last_changed), Arc::new(reasons)];

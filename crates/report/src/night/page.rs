@@ -428,7 +428,10 @@ fn quarantine(night: &NightReport) -> Markup {
         @if documents.n_repeated_ids > 0 {
             p { (counted(documents.n_repeated_ids, "row")) " left out because another row has the id; see " code { "on_duplicate_id" } ". The dataset " code { "quarantine" } " has all." }
         }
-        @if documents.n_repeated_ids == 0 && rows.is_empty() && bad.is_empty() && record.ignored_inputs.is_empty() {
+        @if documents.n_unknown_revisits > 0 {
+            p { (counted(documents.n_unknown_revisits, "revisit record")) " whose text is unknown: neither the night nor the store has the record that it refers to. The dataset " code { "quarantine" } " has all." }
+        }
+        @if documents.n_repeated_ids == 0 && documents.n_unknown_revisits == 0 && rows.is_empty() && bad.is_empty() && record.ignored_inputs.is_empty() {
             p { "Every row of the input is a document, and every file could be read." }
         }
         @if !rows.is_empty() {

@@ -105,7 +105,8 @@ fn different(candidates: Vec<Example>, n: usize) -> Vec<Example> {
     examples
 }
 
-/// Reads the first rows of a night's quarantine, without those with a repeated id if these are counted on their own.
+/// Reads the first rows of a night's quarantine, without unknown revisits, and without those with a repeated id if
+/// these are counted on their own.
 async fn read_quarantine(
     storage: &Storage,
     request: &ReportRequest,
@@ -119,7 +120,10 @@ async fn read_quarantine(
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (files, reasons, ids) = (columns.strings("file")?, columns.strings("reason")?, columns.strings("id")?);
             let numbers = columns.primitive::<Int64Type>("row")?;
-            let is_shown = |&i: &usize| !without_repeats || reasons.value(i) != BadReason::RepeatedId.name();
+            let is_shown = |&i: &usize| match reasons.value(i) {
+                reason if reason == BadReason::RepeatedId.name() => !without_repeats,
+                reason => reason != BadReason::UnknownRevisit.name(),
+            };
             for i in (0..batch.num_rows()).filter(is_shown) {
                 if rows.len() == request.n_examples {
                     return Ok(rows);

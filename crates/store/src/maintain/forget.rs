@@ -231,7 +231,9 @@ pub async fn runs_without(
             found.represented.insert(night.dt.clone(), of_night);
         }
         let again = store.redecisions(night).await?;
-        let named = again.iter().filter(|said| said.decision.canonical.as_ref().is_some_and(|canonical| ids.has(&canonical.id)));
+        let named = again
+            .iter()
+            .filter(|said| said.decision.canonical.as_ref().is_some_and(|canonical| ids.has(&canonical.id)));
         let n_represented = (represented.len() + named.count()) as u64;
         let names_family = again.iter().any(|said| ids.has(&said.decision.family) || ids.has(&said.decision.id))
             || store.families(night).await?.iter().any(|of| ids.has(&of.family));

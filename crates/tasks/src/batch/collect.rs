@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, LargeStringArray, LargeStringBuilder, RecordBatch, UInt32Array,
+    UInt64Array,
 };
 use arrow::compute::{SortColumn, cast, concat, filter, interleave, lexsort_to_indices, take};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt8Type, UInt32Type, UInt64Type};
@@ -21,9 +23,8 @@ use nearprint_parquet::{Columns, fixed};
 use nearprint_storage::{in_memory, in_pool, row_number};
 use rayon::prelude::*;
 
-use super::decimal_order::DecimalOrder;
 use super::query_batch::{
-    FILE, Ids, KEEP_PREFIX, LOW_HALF, NEWEST_BY, QueryBatch, ROW, SKIPPED, SkipReason, Sources, defect,
+    FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason, defect,
 };
 use crate::file_reading::FileReading;
 
@@ -59,32 +60,44 @@ impl Default for CollectPolicy {
 /// A query batch while its documents arrive, in any order. Its columns grow, and [`finish`](Self::finish) puts them in
 /// order one by one.
 pub struct Collecting<'a> {
-    keys: &'a [KeepKey],
+    pub(super) keys: &'a [KeepKey],
     /// The number of bytes that the batch may take.
     max_bytes: usize,
-    ids: ArrivedIds,
-    places: Places,
-    fingerprints: Column<u64>,
-    low_halves: Column<u64>,
-    sketches: Column<Sketch>,
-    n_features: Column<u32>,
-    text_hashes: Column<[u8; 16]>,
-    skipped: Column<SkipReason>,
-    lengths: Column<u32>,
+    pub(super) ids: ArrivedIds,
+    pub(super) places: Places,
+    pub(super) fingerprints: Column<u64>,
+    pub(super) low_halves: Column<u64>,
+    pub(super) sketches: Column<Sketch>,
+    pub(super) n_features: Column<u32>,
+    pub(super) text_hashes: Column<[u8; 16]>,
+    pub(super) skipped: Column<SkipReason>,
+    pub(super) lengths: Column<u32>,
     /// The name of the column of sources.
-    source: Option<&'a str>,
-    sources: Column<u32>,
+    pub(super) source: Option<&'a str>,
+    pub(super) sources: Column<u32>,
     /// The position of each source name in the order of arrival.
-    source_names: HashMap<String, u32>,
+    pub(super) source_names: HashMap<String, u32>,
     /// How new each document is, as far as it is known.
-    newest_by: Column<i64>,
-    keep: Vec<KeepColumn>,
+    pub(super) newest_by: Column<i64>,
+    pub(super) keep: Vec<KeepColumn>,
     keep_bytes: usize,
-    bad_rows: Vec<BadRow>,
+    pub(super) bad_rows: Vec<BadRow>,
+    /// The revisits among the arrivals, each with the record whose text it has. They have no text here.
+    pub(super) revisits: Vec<(u32, Target)>,
+    revisit_bytes: usize,
+}
+
+/// The record whose text a revisit has.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    /// The id of its document.
+    pub(super) id: String,
+    /// How new it is. `None` means that the revisit does not say it.
+    pub(super) newest_by: Option<RangeInclusive<i64>>,
 }
 
 /// The values of a keep key, in order of arrival.
-type KeepColumn = Vec<ArrayRef>;
+pub(super) type KeepColumn = Vec<ArrayRef>;
 
 impl<'a> Collecting<'a> {
     /// Returns an empty batch that fails before it takes more than `max_bytes`. If there is a `source`, it is among the
@@ -109,6 +122,8 @@ impl<'a> Collecting<'a> {
             keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
             keep_bytes: 0,
             bad_rows: Vec::new(),
+            revisits: Vec::new(),
+            revisit_bytes: 0,
         }
     }
 
@@ -133,6 +148,10 @@ impl<'a> Collecting<'a> {
         let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
         let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
         let newest = batch.column_by_name(NEWEST_BY).map(|_| columns.primitive::<Int64Type>(NEWEST_BY)).transpose()?;
+        let revisit_of = batch.column_by_name(REVISIT_OF).map(|_| columns.strings(REVISIT_OF)).transpose()?;
+        let bounds = |name| batch.column_by_name(name).map(|_| columns.primitive::<Int64Type>(name)).transpose();
+        let [from, to] = REVISIT_NEWEST_BY.map(bounds);
+        let revisit_newest_by = [from?, to?];
         let bad = batch.column_by_name(BAD).map(|_| columns.primitive::<UInt8Type>(BAD)).transpose()?;
         let id_of = |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
         let reason_of = |at: usize| {
@@ -159,8 +178,17 @@ impl<'a> Collecting<'a> {
             self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
             self.newest_by.push(newest.filter(|newest| newest.is_valid(at)).map(|newest| newest.value(at)));
             self.text_hashes.push(fixed(text_hashes, at));
-            let reason = skipped.filter(|skipped| skipped.is_valid(at)).map(|skipped| skipped.value(at));
-            self.skipped.push(reason.map(skip_reason).transpose()?);
+            let revisit_of = revisit_of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
+            if let Some(of) = revisit_of {
+                let [from, to] = revisit_newest_by.each_ref();
+                let bound = |of: &Option<&Int64Array>| of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
+                let newest_by = bound(from).zip(bound(to)).map(|(from, to)| from..=to);
+                self.revisits.push((self.skipped.n_rows(), Target { id: of.to_owned(), newest_by }));
+                self.revisit_bytes += of.len() + size_of::<(u32, Target)>();
+            }
+            // Why a revisit has no fingerprint, the record tells whose text it has.
+            let reason = skipped.filter(|skipped| skipped.is_valid(at) && revisit_of.is_none());
+            self.skipped.push(reason.map(|skipped| skip_reason(skipped.value(at))).transpose()?);
             if let Some(sources) = &sources {
                 let code = sources.is_valid(at).then(|| self.source_code(sources.value(at)));
                 self.sources.push(code);
@@ -211,7 +239,7 @@ impl<'a> Collecting<'a> {
     }
 
     /// Checks that there is memory for further rows until the batch is in order.
-    fn refuse_too_large(&self, n_rows: usize) -> Result<()> {
+    pub(super) fn refuse_too_large(&self, n_rows: usize) -> Result<()> {
         let n = self.fingerprints.n_rows() as usize + n_rows;
         // Rows have 32-bit numbers, and no row has the largest one.
         if n >= u32::MAX as usize {
@@ -234,7 +262,9 @@ impl<'a> Collecting<'a> {
         let columns = [self.ids.memory_bytes(), self.sketches.memory_bytes(), self.text_hashes.memory_bytes()];
         let largest = columns.into_iter().fold(self.fingerprints.memory_bytes(), usize::max);
         let sorting = if self.ids.is_empty() { 0 } else { n * size_of::<(u64, u32)>() };
-        sorting.max(n * 4 + largest) + 2 * self.keep_bytes
+        // Where there are revisits, the order is made anew, and there is one of the texts.
+        let n_orders = if self.revisits.is_empty() { 1 } else { 3 };
+        sorting.max(n_orders * n * 4 + largest) + 2 * self.keep_bytes
     }
 
     fn memory_bytes(&self) -> usize {
@@ -249,49 +279,12 @@ impl<'a> Collecting<'a> {
             + self.sources.memory_bytes()
             + self.newest_by.memory_bytes()
             + self.keep_bytes
-    }
-
-    /// Returns the batch, in order.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if ids are repeated and the policy has no rule for them,
-    /// or if the rule leaves out more rows than it may.
-    pub fn finish(mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<QueryBatch> {
-        let n = self.fingerprints.n_rows();
-        let numbered = self.ids.is_empty() && n > 0;
-        self.refuse_misplaced(numbered)?;
-        let order =
-            if numbered { DecimalOrder::new(n).numbers().collect() } else { self.order_by_id(policy, name_of)? };
-        let ids = if numbered { Ids::Numbered(DecimalOrder::new(n)) } else { Ids::Named(self.ids.take(&order)) };
-        drop((self.places, self.ids, self.newest_by));
-        self.bad_rows.retain(|bad| !policy.left_out.contains(&FileReading::from(bad.file)));
-        self.bad_rows.sort_unstable();
-        let lengths = self.lengths.take(&order);
-        let sources = self.source.map(|_| {
-            let mut names: Vec<(String, u32)> = self.source_names.into_iter().collect();
-            names.sort_unstable_by_key(|&(_, code)| code);
-            let names = names.into_iter().map(|(name, _)| name).collect();
-            Sources { of_rows: self.sources.take(&order), names }
-        });
-        Ok(QueryBatch {
-            n_rows: row_number(order.len()),
-            ids,
-            keep_order: keep_order(self.keys, self.keep, &lengths, &order)?,
-            fingerprints: self.fingerprints.take(&order),
-            low_halves: self.low_halves.take(&order),
-            sketches: Arc::new(self.sketches.take(&order)),
-            n_features: Arc::new(self.n_features.take(&order)),
-            text_hashes: self.text_hashes.take(&order),
-            skipped: self.skipped.take(&order),
-            lengths,
-            sources,
-            bad_rows: self.bad_rows,
-        })
+            + self.revisit_bytes
     }
 
     /// Checks that each document has one value of each column: only their positions tell whose ids and sources they
     /// are.
-    fn refuse_misplaced(&self, numbered: bool) -> Result<()> {
+    pub(super) fn refuse_misplaced(&self, numbered: bool) -> Result<()> {
         let n = self.fingerprints.n_rows() as usize;
         let (n_ids, n_sources) = (self.ids.ends.len(), self.sources.n_rows() as usize);
         if (numbered || n_ids == n) && (self.source.is_none() || n_sources == n) {
@@ -301,12 +294,17 @@ impl<'a> Collecting<'a> {
     }
 
     /// Returns the arrivals in id order, without those of files that are left out. Of each id, only the row remains that the
-    /// rule keeps.
-    fn order_by_id(&mut self, policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Result<Vec<u32>> {
+    /// rule keeps. Returns also the number of revisits that were passed over.
+    pub(super) fn order_by_id(
+        &mut self,
+        policy: &CollectPolicy,
+        name_of: impl Fn(u32) -> String,
+    ) -> Result<(Vec<u32>, u64)> {
         let mut order = self.ids.order();
         if !policy.left_out.is_empty() {
             order.retain(|&at| !policy.left_out.contains(&FileReading::from(self.places.of(at).0)));
         }
+        let n_passed_revisits = self.pass_over_revisits(&mut order);
         let n_before = order.len();
         let repeats = self.without_repeats(&mut order, policy, &name_of)?;
         debug_assert_eq!(order.len() + repeats.len(), n_before, "each row stays or repeats an id");
@@ -322,7 +320,34 @@ impl<'a> Collecting<'a> {
             let ((file, row), id) = (self.places.of(other), self.ids.text(other).into_owned());
             self.bad_rows.push(BadRow { file, row, reason: BadReason::RepeatedId, id: Some(id) });
         }
-        Ok(order)
+        Ok((order, n_passed_revisits))
+    }
+
+    /// Takes the revisits out of the order that add nothing: where the id has another record than revisits, all of them, and
+    /// otherwise all but the newest. Returns their number.
+    fn pass_over_revisits(&self, order: &mut Vec<u32>) -> u64 {
+        if self.revisits.is_empty() {
+            return 0;
+        }
+        let n_before = order.len();
+        let mut left = Vec::with_capacity(n_before);
+        for group in order.chunk_by(|&a, &b| self.ids.get(a) == self.ids.get(b)) {
+            let (revisits, others): (Vec<u32>, Vec<u32>) = group.iter().partition(|&&at| self.revisit_of(at).is_some());
+            let age = |&at: &u32| (Reverse(self.newest_by.get(at).copied()), self.places.of(at));
+            match others.is_empty() {
+                true => left.extend(revisits.into_iter().min_by_key(age)),
+                false => left.extend(others),
+            }
+        }
+        *order = left;
+        (n_before - order.len()) as u64
+    }
+
+    /// Returns the record whose text an arrival has, if it is a revisit.
+    pub(super) fn revisit_of(&self, at: u32) -> Option<&Target> {
+        debug_assert!(self.revisits.is_sorted_by(|a, b| a.0 < b.0), "arrivals are numbered as they come");
+        let found = self.revisits.binary_search_by_key(&at, |(at, _)| *at).ok()?;
+        self.revisits.get(found).map(|(_, of)| of)
     }
 
     /// Keeps one row of each id, by the rule for it. Returns the other rows.
@@ -471,7 +496,7 @@ fn strings_of(columns: &Columns<'_>, name: &str) -> Result<LargeStringArray> {
 }
 
 /// Orders rows by the keys, then by id. `None` means the order of the ids.
-fn keep_order(
+pub(super) fn keep_order(
     keys: &[KeepKey],
     kept: Vec<KeepColumn>,
     lengths: &Column<u32>,
@@ -505,7 +530,7 @@ fn skip_reason(name: &str) -> Result<SkipReason> {
 
 /// Ids in the order of their arrival, one behind the other.
 #[derive(Debug, Default)]
-struct ArrivedIds {
+pub(super) struct ArrivedIds {
     bytes: Vec<u8>,
     ends: Vec<u64>,
 }
@@ -516,17 +541,17 @@ impl ArrivedIds {
         self.ends.push(self.bytes.len() as u64);
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    fn get(&self, at: u32) -> &[u8] {
+    pub(super) fn get(&self, at: u32) -> &[u8] {
         let at = at as usize;
         let start = if at == 0 { 0 } else { in_memory(self.ends[at - 1]) };
         &self.bytes[start..in_memory(self.ends[at])]
     }
 
-    fn text(&self, at: u32) -> Cow<'_, str> {
+    pub(super) fn text(&self, at: u32) -> Cow<'_, str> {
         String::from_utf8_lossy(self.get(at))
     }
 
@@ -547,7 +572,7 @@ impl ArrivedIds {
         order.into_iter().map(|(_, at)| at).collect()
     }
 
-    fn take(&self, order: &[u32]) -> LargeStringArray {
+    pub(super) fn take(&self, order: &[u32]) -> LargeStringArray {
         let mut taken = LargeStringBuilder::with_capacity(order.len(), self.bytes.len());
         order.iter().for_each(|&at| taken.append_value(self.text(at)));
         taken.finish()
@@ -560,7 +585,7 @@ impl ArrivedIds {
 
 /// The places of documents, as stretches of consecutive rows.
 #[derive(Debug, Default)]
-struct Places {
+pub(super) struct Places {
     /// (first document, its file, its row) of each stretch.
     runs: Vec<(u32, u32, u64)>,
 }
@@ -579,7 +604,7 @@ impl Places {
     }
 
     /// Returns the file and the row of a document.
-    fn of(&self, document: u32) -> (u32, u64) {
+    pub(super) fn of(&self, document: u32) -> (u32, u64) {
         // The first document begins the first stretch.
         let next = self.runs.partition_point(|&(first, ..)| first <= document);
         debug_assert!(next > 0, "the place of a document is asked for after it came");

@@ -9,7 +9,7 @@ use arrow::datatypes::SchemaRef;
 use nearprint_documents::BadRow;
 use nearprint_fault::Fault;
 use nearprint_fingerprint::Sketch;
-use nearprint_join::Column;
+use nearprint_join::{Column, RowSet};
 use nearprint_parquet::schema::with_all_sketches;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +95,8 @@ pub struct QueryBatch {
     pub sources: Option<Sources>,
     /// The rows by the configured keep order, then by id. `None` means the order of the ids.
     pub keep_order: Option<Vec<u32>>,
+    /// The documents whose record is a revisit: they have the text of another record.
+    pub revisits: RowSet,
     /// The rows of the input that are not documents, by file and row. The rule for repeated ids left some of them out.
     pub bad_rows: Vec<BadRow>,
 }
@@ -134,6 +136,10 @@ pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";
 /// How new a row is among those with its id.
 pub(crate) const NEWEST_BY: &str = "newest_by";
+/// The id of the document whose text a row has, if it is a revisit record.
+pub(crate) const REVISIT_OF: &str = "revisit_of";
+/// How new the record is at least, and at most, that a revisit refers to.
+pub(crate) const REVISIT_NEWEST_BY: [&str; 2] = ["revisit_newest_from", "revisit_newest_to"];
 
 impl QueryBatch {
     /// Returns the number of documents.
@@ -218,6 +224,15 @@ impl QueryBatch {
         }
     }
 
+    /// Moves revisits to the end of the keep order, except those that stay in their place.
+    pub fn put_revisits_last(&mut self, stays: impl Fn(u32) -> bool) {
+        let revisits = std::mem::take(&mut self.revisits);
+        if revisits.n_below(u64::from(self.n_rows)) > 0 {
+            self.put_first(|row| !revisits.contains(row) || stays(row));
+        }
+        self.revisits = revisits;
+    }
+
     /// Returns the rows in order of their ids.
     pub fn rows(&self) -> std::ops::Range<u32> {
         0..self.n_rows
@@ -239,6 +254,7 @@ impl QueryBatch {
             + self.lengths.memory_bytes()
             + self.sources.as_ref().map_or(0, Sources::memory_bytes)
             + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
+            + self.revisits.memory_bytes()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nearprint_documents::{DocumentColumns, Documents, InputPolicy};
+use nearprint_documents::{DocumentColumns, Documents, InputPolicy, Revisits};
 use nearprint_storage::{Progress, Storage};
 use nearprint_tasks::{FingerprintContext, FingerprintSpec};
 
@@ -19,6 +19,7 @@ pub async fn open(folder: &Path, progress: &Progress) -> (Arc<FingerprintContext
         analyzer_resources: nearprint_tokenize::Resources::default(),
         max_doc_bytes: 64 << 20,
         passes_over_files: false,
+        revisits: Revisits::PassedOver,
         memory_limit: None,
         threads: 1,
     };
