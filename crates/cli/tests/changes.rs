@@ -134,6 +134,13 @@ fn nights_that_a_store_forgets_leave_the_corpus() {
     nearprint_in(night.path(), &["store", "forget", "--config", "job.toml", "--before", THIRD]).expect_success();
     assert_eq!(newest(&night), [["a", "removed", "keep", ""], ["b", "removed", "keep", ""]]);
     assert_changes_fold(&night, &[THIRD], "forgotten");
+    // No night knows a any more, but the rows that say so do.
+    std::fs::write(night.path().join("ids.txt"), "a\n").unwrap();
+    let done =
+        nearprint_in(night.path(), &["store", "forget", "store", "--ids", "ids.txt", "--json"]).expect_success().json();
+    assert_eq!((done["status"].as_str(), done["n_change_files"].as_u64()), (Some("forgotten"), Some(2)), "{done}");
+    assert!(sets(&night.path().join("results")).into_values().flatten().all(|row| row.id != "a"));
+    assert_changes_fold(&night, &[THIRD], "forgotten by id");
 }
 
 #[test]

@@ -3,14 +3,11 @@
 //! A commit that changes nights names the files of its own set of changes, and the table follows it. The next such commit
 //! takes the place of that name, so the table follows each commit before anybody makes the next one.
 
-use std::collections::BTreeSet;
-
-use nearprint_delta::{TableChange, TableFile, TableLog};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::{CHANGES, FileRecord, StagedFile, upload_new};
+use nearprint_parquet::{FileRecord, StagedFile, upload_new};
 use nearprint_pipeline::{NightsChange, Resources};
 use nearprint_storage::{Folder, NewFiles, Progress, Storage};
-use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, damaged, maintain, others_committed};
+use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, maintain, others_committed};
 
 use crate::tables::{roll_all_forward, roll_forward};
 
@@ -108,49 +105,6 @@ pub(crate) async fn commit_leaving(
         tracing::warn!("somebody else committed meanwhile: looking again");
     }
     Err(others_committed(MAX_ATTEMPTS))
-}
-
-/// Returns what the table of an output lacks of the newest set of changes. A file that it had once does not come again.
-pub(crate) async fn missing_changes(
-    storage: &Storage,
-    store: &Store,
-    output: &Folder,
-    log: &TableLog,
-) -> Result<TableChange> {
-    let mut change = TableChange::default();
-    let removed: BTreeSet<String> = log.removed().into_iter().map(|removed| removed.path).collect();
-    let is_there = |path: &str| log.files().any(|file| file.path == path);
-    for of in store.changes().into_iter().flat_map(|set| &set.outputs) {
-        if !storage.folder(&of.output)?.is_same_place(output) {
-            continue;
-        }
-        for file in &of.added {
-            let (path, dt) = below_table(&file.name)?;
-            if is_there(path) || removed.contains(path) {
-                continue;
-            }
-            let described = TableFile::of(log.table(), path, dt, log.dataset()).await?;
-            if (described.bytes, described.rows()) != (file.bytes, Some(file.rows)) {
-                let url = log.table().join(path).url().to_owned();
-                return Err(damaged(url, "its size or its rows are not those that the store's commit records"));
-            }
-            change.added.push(described);
-        }
-        for name in &of.removed {
-            let (path, _) = below_table(name)?;
-            if is_there(path) {
-                change.removed.push(path.to_owned());
-            }
-        }
-    }
-    Ok(change)
-}
-
-/// Returns the path below the table of a file of changes, and the date under which the table has it.
-fn below_table(name: &str) -> Result<(&str, &str)> {
-    let path = name.strip_prefix(CHANGES.name).and_then(|path| path.strip_prefix('/'));
-    let dt = path.and_then(|path| nearprint_parquet::PublishedName::parse(path)).map(|name| name.dt);
-    path.zip(dt).ok_or_else(|| Fault::internal("changes", format!("a commit names '{name}' among changes")))
 }
 
 /// Brings the tables of other outputs that the newest set of changes names to the state of the store. One that cannot be

@@ -18,11 +18,10 @@ use nearprint_store::{ChangedOutput, Damage, MANIFEST, Night, Store, damaged};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::changes::missing_changes;
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
-use crate::tables::{dropped_nights, is_current};
+use crate::tables::{dropped_nights, is_current, missing_changes};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]

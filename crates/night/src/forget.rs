@@ -3,35 +3,23 @@
 //! One commit names the new runs and the new generations of all nights that had the documents. The tables follow it, as
 //! they follow the commit of a run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
-use arrow::compute::{filter_record_batch, nullif};
-use arrow::datatypes::{Date32Type, Int64Type};
-use futures::TryStreamExt;
 use nearprint_delta::TableLog;
-use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE};
-use nearprint_parquet::{
-    CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder,
-    upload_new,
-};
+use nearprint_fault::{Fault, Result};
+use nearprint_parquet::{CHANGES, FileRecord, ParquetFile, StagedFile, create_folder, upload_new};
 use nearprint_pipeline::{Forgetting, Resources};
-use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage, date_of_day};
+use nearprint_storage::{NewFiles, Progress, Storage};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
-use nearprint_store::{
-    ChangeSet, ChangedOutput, MANIFEST, Night, RESTORED, Store, Writers, damaged, generation_name, others_committed,
-    to_json,
-};
+use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, Writers, others_committed};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::changes::named_changes;
-use crate::manifest::Manifest;
 use crate::publish::of_run;
-use crate::published::{generation, open_store};
+use crate::published::open_store;
+use crate::results_left::{changes_left, results_without};
 use crate::tables::roll_all_forward;
 
 /// The number of times that the work is done anew while others commit.
@@ -69,13 +57,15 @@ pub struct ForgetIdsSummary {
     pub nights: Vec<String>,
     /// The nights whose results were published anew, by date.
     pub results: Vec<String>,
+    /// The number of files of `changes` that were written anew.
+    pub n_change_files: u64,
 }
 
 impl ForgetIdsSummary {
     /// Returns whether the store or its results named one of the documents.
     #[must_use]
     pub fn is_committed(&self) -> bool {
-        !self.nights.is_empty() || !self.results.is_empty()
+        !self.nights.is_empty() || !self.results.is_empty() || self.n_change_files > 0
     }
 }
 
@@ -132,6 +122,7 @@ async fn attempt(
         n_represented: found.runs.iter().map(|run| run.n_represented).sum(),
         nights: found.runs.iter().rev().map(|run| run.dt.clone()).collect(),
         results: Vec::new(),
+        n_change_files: 0,
     };
     let forgetting = Forgetting { store, ids, represented: &found.represented };
     let mut runs: HashMap<String, RunWithout> = found.runs.into_iter().map(|run| (run.dt.clone(), run)).collect();
@@ -159,11 +150,12 @@ async fn attempt(
     }
     debug_assert!(runs.is_empty(), "each run that was rewritten is of a night of the store");
     debug_assert!(changed.is_sorted_by(|a, b| a.dt < b.dt), "a night is changed once");
-    if changed.is_empty() {
+    let changes = changes_without(storage, forgetting, temp.path(), &mut written).await?;
+    summary.n_change_files = changes.outputs.iter().map(|of| of.removed.len() as u64).sum();
+    written.keep();
+    if !summary.is_committed() {
         return Ok(Some(summary));
     }
-    let changes = changes_without(storage, forgetting, temp.path(), &mut written).await?;
-    written.keep();
     if commit_forgetting(store, changed, changes).await? {
         return Ok(Some(summary));
     }
@@ -193,19 +185,11 @@ async fn changes_without(
         let log = TableLog::open(&output, &CHANGES).await?;
         for (j, file) in log.files().enumerate() {
             let parquet = ParquetFile::open(log.table().join(&file.path).file().await?).await?;
-            if !names_any(&parquet, &CHANGES, ids).await? {
+            let Some(left) = changes_left(&parquet, ids, &temp.join(format!("changes-{i}-{j}"))).await? else {
                 continue;
-            }
-            let folder = temp.join(format!("changes-{i}-{j}"));
-            create_folder(&folder)?;
-            let mut writer = DatasetWriter::new(&folder, CHANGES.name, CHANGES.schema, &[]);
-            let mut batches = parquet.stream(parquet.whole(&column_names(&CHANGES)))?;
-            while let Some(batch) = batches.try_next().await? {
-                let columns = Columns { batch: &batch, file: &parquet.file.url };
-                writer.write(left(&CHANGES, columns, ids, &Clusters::default())?)?;
-            }
+            };
             of.removed.push(format!("{}/{}", CHANGES.name, file.path));
-            add(&mut of, &mut staged, &file.dt, writer.finish()?);
+            add(&mut of, &mut staged, &file.dt, left);
         }
         if Some(root) == newest {
             let folder = temp.join("changes");
@@ -229,386 +213,4 @@ fn add(of: &mut ChangedOutput, staged: &mut Vec<StagedFile>, dt: &str, files: Ve
     let records: Vec<FileRecord> = files.iter().map(|file| file.record.clone()).collect();
     of.added.extend(ChangedOutput::adding(&of.output, dt, &records).added);
     staged.extend(files);
-}
-
-/// The documents that forgotten ones represented in their own nights, by date.
-type Represented = HashMap<String, HashSet<String>>;
-
-/// Returns the later nights that decided something again, as they are once the night of a date is made, or made again: what
-/// they decided about its documents counts no more. Where their results have such rows, they come without these.
-///
-/// # Errors
-/// Results cannot be read or written. Damaged ones are a warning, and stay as they are.
-pub(crate) async fn overruled(
-    storage: &Storage,
-    store: &Store,
-    dt: &str,
-    temp: &Path,
-) -> Result<Vec<(Night, Option<ResultsLeft>)>> {
-    let mut nights = Vec::new();
-    for night in store.nights().iter().filter(|night| night.dt.as_str() > dt && night.run.redecides()) {
-        let mut overruled = night.overruled.clone();
-        overruled.push(dt.to_owned());
-        overruled.sort();
-        overruled.dedup();
-        let results = match without_decisions_about(storage, night, dt, temp).await {
-            Ok(results) => results,
-            Err(error) if error.kind() == ErrorKind::BadData => {
-                tracing::warn!(night = night.dt, %error, "its table `redecided` still has rows that count no more: run it again");
-                None
-            }
-            Err(error) => return Err(error),
-        };
-        nights.push((Night { overruled, ..night.clone() }, results));
-    }
-    Ok(nights)
-}
-
-/// Returns the results of a night without what it decided again about documents of the night of a date, or `None` if it decided
-/// nothing about them.
-async fn without_decisions_about(
-    storage: &Storage,
-    night: &Night,
-    dt: &str,
-    temp: &Path,
-) -> Result<Option<ResultsLeft>> {
-    let root = storage.folder(night.output_root())?;
-    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
-    let mut about = HashSet::new();
-    for dataset in PUBLISHED.iter().filter(|dataset| dataset.name == REDECIDED) {
-        for file in open(&root, &manifest, night, dataset).await? {
-            let mut batches = file.stream(file.whole(&[DOC_ID, OF_DT]))?;
-            while let Some(batch) = batches.try_next().await? {
-                let columns = Columns { batch: &batch, file: &file.file.url };
-                let nights = columns.primitive::<Date32Type>(OF_DT)?.iter();
-                let of_night = |day: Option<i32>| day.and_then(date_of_day).as_deref() == Some(dt);
-                let found = columns.strings(DOC_ID)?.iter().zip(nights).filter(|(_, day)| of_night(*day));
-                about.extend(found.filter_map(|(id, _)| id.map(str::to_owned)));
-            }
-        }
-    }
-    if about.is_empty() {
-        return Ok(None);
-    }
-    let without = Represented::from([(dt.to_owned(), about)]);
-    results_without(storage, night, (&ForgottenIds::default(), &without), temp).await
-}
-
-/// The results of a night without some documents.
-pub(crate) struct ResultsLeft {
-    files: Vec<StagedFile>,
-    manifest: Manifest,
-}
-
-impl ResultsLeft {
-    /// Writes the generation, and makes `night` name it.
-    pub(crate) async fn publish(
-        self,
-        storage: &Storage,
-        store: &Store,
-        night: &mut Night,
-        written: &mut NewFiles,
-    ) -> Result<()> {
-        let content = to_json(&self.manifest)?;
-        night.manifest_sha256 = Sha256Hex::of(&content).0;
-        night.gen_digest = night.manifest_sha256[..32].to_owned();
-        store.refuse_removing(&generation_name(&night.gen_digest))?;
-        let root = storage.folder(night.output_root())?;
-        let named = |file: StagedFile| {
-            let record = FileRecord { name: night.file_path(&file.record.name), ..file.record };
-            StagedFile { record, path: file.path }
-        };
-        let files: Vec<StagedFile> = self.files.into_iter().map(named).collect();
-        upload_new(&root, &files, written, "publish", &Progress::default()).await?;
-        written.put(&root, &format!("{}/{MANIFEST}", night.generation_path()), content).await
-    }
-}
-
-/// Returns what is left of the results of a night, or `None` if they name none of the documents.
-async fn results_without(
-    storage: &Storage,
-    night: &Night,
-    (ids, represented): (&ForgottenIds, &Represented),
-    temp: &Path,
-) -> Result<Option<ResultsLeft>> {
-    let root = storage.folder(night.output_root())?;
-    let manifest = Manifest::read(&generation(storage, night)?, night).await?;
-    let mut datasets = Vec::new();
-    let mut any = false;
-    for dataset in PUBLISHED {
-        let files = open(&root, &manifest, night, dataset).await?;
-        for file in &files {
-            any |= names_any(file, dataset, ids).await?;
-            any |= dataset.name == REDECIDED && decides_any(file, represented).await?;
-        }
-        datasets.push((dataset, files));
-    }
-    if !any {
-        return Ok(None);
-    }
-    let clusters = match datasets.iter().find(|(dataset, _)| dataset.name == DECISIONS) {
-        Some((_, files)) => Clusters::read(files, ids).await?,
-        None => Clusters::default(),
-    };
-    let folder = temp.join(format!("results-{}", night.dt));
-    create_folder(&folder)?;
-    let mut staged = Vec::new();
-    // Nights of release 0.2.0 have no dataset `redecided`.
-    for (dataset, files) in datasets.into_iter().filter(|(_, files)| !files.is_empty()) {
-        let mut writer = DatasetWriter::new(&folder, dataset.name, dataset.schema, &[]);
-        for file in files {
-            let names = column_names(dataset);
-            let mut batches = file.stream(file.whole(&names))?;
-            while let Some(batch) = batches.try_next().await? {
-                let columns = Columns { batch: &batch, file: &file.file.url };
-                let mut rows = left(dataset, columns, ids, &clusters)?;
-                if dataset.name == REDECIDED {
-                    let columns = Columns { batch: &rows, file: &file.file.url };
-                    let stays: BooleanArray =
-                        of_represented(columns, represented)?.into_iter().map(|is| Some(!is)).collect();
-                    rows = filter_record_batch(&rows, &stays).map_err(internal)?;
-                }
-                writer.write(rows)?;
-            }
-        }
-        staged.extend(writer.finish()?);
-    }
-    staged.sort_by(|a, b| a.record.name.cmp(&b.record.name));
-    let mut forgotten = manifest.forgotten.clone();
-    if !ids.is_empty() {
-        forgotten.get_or_insert_default().n_documents += clusters.n_documents;
-    }
-    let files = staged.iter().map(|file| file.record.clone()).collect();
-    let manifest = Manifest { forgotten, files, ..manifest };
-    Ok(Some(ResultsLeft { files: staged, manifest }))
-}
-
-/// Opens the files of a dataset of a night.
-async fn open(
-    root: &Folder,
-    manifest: &Manifest,
-    night: &Night,
-    dataset: &'static PublishedDataset,
-) -> Result<Vec<ParquetFile>> {
-    let mut files = Vec::new();
-    for (path, recorded) in manifest.files_of(night, dataset) {
-        let place = root.join(dataset.name).join(&path);
-        let there = place.find().await?.filter(|file| file.size == recorded.bytes);
-        let damaged = || damaged(place.url(), "it is gone, or has not the size that the manifest records");
-        files.push(ParquetFile::open(there.ok_or_else(damaged)?).await?);
-    }
-    Ok(files)
-}
-
-const DECISIONS: &str = "decisions";
-const REDECIDED: &str = "redecided";
-const OF_DT: &str = "of_dt";
-
-/// Returns the columns of a dataset by which a row is about a document: if one of them names a forgotten one, the row goes.
-fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
-    match dataset.name {
-        "pairs" => &["id_a", "id_b"],
-        "superseded" => &["earlier_id", "new_id"],
-        // A row of the input that is no document stays, without its id.
-        "quarantine" => &[],
-        _ => &[DOC_ID],
-    }
-}
-
-/// Returns the other columns of a dataset that name documents.
-fn mentions(dataset: &PublishedDataset) -> &'static [&'static str] {
-    match dataset.name {
-        DECISIONS => &[CANONICAL_ID, CLUSTER_ID, FAMILY_ID],
-        REDECIDED => &[CANONICAL_ID, "former_canonical_id", FAMILY_ID],
-        "changes" => &[CANONICAL_ID, CANONICAL_ID_BEFORE],
-        "quarantine" => &["id"],
-        _ => &[],
-    }
-}
-
-const DECISION: &str = "decision";
-const DISTANCE: &str = "distance";
-const CLUSTER_ID: &str = "cluster_id";
-const CLUSTER_SIZE: &str = "cluster_size";
-
-fn column_names(dataset: &'static PublishedDataset) -> Vec<&'static str> {
-    dataset.schema.fields().iter().map(|field| field.name().as_str()).collect()
-}
-
-/// Returns whether a file names one of the documents.
-async fn names_any(file: &ParquetFile, dataset: &PublishedDataset, ids: &ForgottenIds) -> Result<bool> {
-    // Files of release 0.2.0 have fewer columns.
-    let names: Vec<&str> =
-        subjects(dataset).iter().chain(mentions(dataset)).copied().filter(|name| file.has_column(name)).collect();
-    let mut batches = file.stream(file.whole(&names))?;
-    while let Some(batch) = batches.try_next().await? {
-        let columns = Columns { batch: &batch, file: &file.file.url };
-        for name in &names {
-            if columns.strings(name)?.iter().flatten().any(|id| ids.has(id)) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Returns whether a file of `redecided` has a document that a forgotten one represented in its own night.
-async fn decides_any(file: &ParquetFile, represented: &Represented) -> Result<bool> {
-    let mut batches = file.stream(file.whole(&[DOC_ID, OF_DT]))?;
-    while let Some(batch) = batches.try_next().await? {
-        let columns = Columns { batch: &batch, file: &file.file.url };
-        if of_represented(columns, represented)?.contains(&true) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Returns which rows of `redecided` are about documents that forgotten ones represented in their own nights. These are kept
-/// by their own nights from now on, whatever later ones said.
-fn of_represented(columns: Columns<'_>, represented: &Represented) -> Result<Vec<bool>> {
-    let nights = columns.primitive::<Date32Type>(OF_DT)?.iter();
-    let is = |(id, day): (Option<&str>, Option<i32>)| {
-        let night = day.and_then(date_of_day).and_then(|dt| represented.get(&dt));
-        night.zip(id).is_some_and(|(of, id)| of.contains(id))
-    };
-    Ok(columns.strings(DOC_ID)?.iter().zip(nights).map(is).collect())
-}
-
-/// The clusters of a night that lose documents.
-#[derive(Default)]
-struct Clusters {
-    /// By their id.
-    by_id: BTreeMap<String, ClusterLeft>,
-    /// The number of documents that they and the skipped documents lose.
-    n_documents: u64,
-}
-
-/// A cluster without its forgotten documents.
-#[derive(Default)]
-struct ClusterLeft {
-    n_gone: i64,
-    /// The smallest id that is left.
-    id: Option<String>,
-}
-
-impl Clusters {
-    /// Reads the decisions of a night, which are sorted by id, twice: who goes, and then who is left.
-    async fn read(files: &[ParquetFile], ids: &ForgottenIds) -> Result<Self> {
-        let mut clusters = Self::default();
-        for is_second in [false, true] {
-            for file in files {
-                let mut batches = file.stream(file.whole(&[DOC_ID, CLUSTER_ID]))?;
-                while let Some(batch) = batches.try_next().await? {
-                    let columns = Columns { batch: &batch, file: &file.file.url };
-                    for (id, cluster) in columns.strings(DOC_ID)?.iter().zip(columns.strings(CLUSTER_ID)?) {
-                        let nameless = || damaged(&file.file.url, "a decision has no doc_id");
-                        let id = id.ok_or_else(nameless)?;
-                        match is_second {
-                            false if ids.has(id) => clusters.lose(cluster),
-                            true if !ids.has(id) => clusters.leave(id, cluster),
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
-        Ok(clusters)
-    }
-
-    fn lose(&mut self, cluster: Option<&str>) {
-        self.n_documents += 1;
-        if let Some(cluster) = cluster {
-            self.by_id.entry(cluster.to_owned()).or_default().n_gone += 1;
-        }
-    }
-
-    fn leave(&mut self, id: &str, cluster: Option<&str>) {
-        if let Some(left) = cluster.and_then(|cluster| self.by_id.get_mut(cluster)) {
-            left.id.get_or_insert_with(|| id.to_owned());
-        }
-    }
-}
-
-/// Returns what is left of a batch of a dataset.
-fn left(
-    dataset: &'static PublishedDataset,
-    columns: Columns<'_>,
-    ids: &ForgottenIds,
-    clusters: &Clusters,
-) -> Result<RecordBatch> {
-    let mut stays = vec![true; columns.batch.num_rows()];
-    for name in subjects(dataset) {
-        for (stays, id) in stays.iter_mut().zip(columns.strings(name)?) {
-            *stays &= !id.is_some_and(|id| ids.has(id));
-        }
-    }
-    // A document that a forgotten one represents is kept.
-    let is_decided = [DECISIONS, REDECIDED].contains(&dataset.name);
-    let canonical = is_decided.then(|| columns.strings(CANONICAL_ID)).transpose()?;
-    let is_restored = |row: usize| canonical.is_some_and(|of| of.is_valid(row) && ids.has(of.value(row)));
-    let mut arrays: Vec<ArrayRef> = Vec::new();
-    for field in dataset.schema.fields() {
-        let name = field.name().as_str();
-        arrays.push(match name {
-            CLUSTER_ID => Arc::new(cluster_ids(columns, clusters)?),
-            CLUSTER_SIZE => Arc::new(cluster_sizes(columns, clusters)?),
-            FAMILY_ID => Arc::new(family_ids(columns, ids)?),
-            _ if mentions(dataset).contains(&name) => {
-                let named = columns.strings(name)?.iter();
-                Arc::new(named.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>())
-            }
-            DECISION | REASON if is_decided => {
-                let new = if name == DECISION { "keep" } else { RESTORED };
-                let rows = columns.strings(name)?.iter().enumerate();
-                Arc::new(
-                    rows.map(|(row, value)| if is_restored(row) { Some(new) } else { value }).collect::<StringArray>(),
-                )
-            }
-            DISTANCE | LOST_SHARE | REFERENCE if is_decided => {
-                let gone: BooleanArray = (0..columns.batch.num_rows()).map(|row| Some(is_restored(row))).collect();
-                nullif(&columns.get_or_null(field)?, &gone).map_err(internal)?
-            }
-            _ => columns.get_or_null(field)?,
-        });
-    }
-    let all = RecordBatch::try_new(Arc::clone(dataset.schema), arrays).map_err(internal)?;
-    filter_record_batch(&all, &BooleanArray::from(stays)).map_err(internal)
-}
-
-/// Returns the ids of the clusters: of those that lose documents, the smallest id that is left.
-fn cluster_ids(columns: Columns<'_>, clusters: &Clusters) -> Result<StringArray> {
-    let named = columns.strings(CLUSTER_ID)?.iter();
-    Ok(named
-        .map(|id| {
-            let left = id.and_then(|id| clusters.by_id.get(id));
-            left.map_or(id, |left| left.id.as_deref())
-        })
-        .collect())
-}
-
-/// Returns the ids of the families. One that a forgotten document named goes by the canonical document from then on, or by a
-/// kept document itself.
-fn family_ids(columns: Columns<'_>, ids: &ForgottenIds) -> Result<StringArray> {
-    if columns.batch.column_by_name(FAMILY_ID).is_none() {
-        return Ok(StringArray::new_null(columns.batch.num_rows()));
-    }
-    let (own, canonical) = (columns.strings(DOC_ID)?.iter(), columns.strings(CANONICAL_ID)?.iter());
-    let named = columns.strings(FAMILY_ID)?.iter().zip(canonical.zip(own));
-    let left = |(family, (canonical, own)): (Option<&_>, (Option<&_>, Option<&_>))| match family {
-        Some(family) if ids.has(family) => canonical.filter(|id| !ids.has(id)).or(own).map(str::to_owned),
-        family => family.map(str::to_owned),
-    };
-    Ok(named.map(left).collect())
-}
-
-fn cluster_sizes(columns: Columns<'_>, clusters: &Clusters) -> Result<Int64Array> {
-    let sizes = columns.primitive::<Int64Type>(CLUSTER_SIZE)?;
-    let named = columns.strings(CLUSTER_ID)?.iter();
-    let n_gone = named.map(|id| id.and_then(|id| clusters.by_id.get(id)).map_or(0, |left| left.n_gone));
-    Ok(sizes.iter().zip(n_gone).map(|(size, n_gone)| size.map(|size| size - n_gone)).collect())
-}
-
-fn internal(error: arrow::error::ArrowError) -> Fault {
-    Fault::internal("forget", error)
 }

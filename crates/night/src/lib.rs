@@ -22,6 +22,7 @@ mod publish;
 mod published;
 mod references;
 mod request;
+mod results_left;
 mod run;
 mod store_commands;
 mod store_contents;

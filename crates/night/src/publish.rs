@@ -15,12 +15,12 @@ use nearprint_store::{
 
 use super::breakers::MeasuredNight;
 use super::changes::{named_changes, next_set};
-use super::forget::ResultsLeft;
 use super::manifest::Manifest;
 use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
 use super::references::JoinedReference;
 use super::request::RunRequest;
+use super::results_left::ResultsLeft;
 use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::roll_forward;
 

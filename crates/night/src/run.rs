@@ -22,13 +22,13 @@ use nearprint_tasks::Engine;
 
 use super::breakers::{MeasuredNight, TrippedBreaker, counted_sources, lost_most};
 use super::changes::roll_others_forward;
-use super::forget::overruled;
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
 use super::request::RunRequest;
+use super::results_left::overruled;
 use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
 use super::tables::{have_night, roll_forward};
 

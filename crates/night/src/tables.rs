@@ -8,7 +8,6 @@ use nearprint_parquet::{CHANGES, PUBLISHED};
 use nearprint_storage::{Folder, Storage};
 use nearprint_store::{Night, Store, damaged};
 
-use super::changes::missing_changes;
 use super::manifest::Manifest;
 
 /// The number of times that the next versions of the tables are tried while other writers are faster.
@@ -125,6 +124,49 @@ async fn write_changes(
     let is_written = log.write(&change, newest_night, identity).await?;
     log.refresh().await?;
     Ok(is_written)
+}
+
+/// Returns what the table of an output lacks of the newest set of changes. A file that it had once does not come again.
+pub(crate) async fn missing_changes(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &TableLog,
+) -> Result<TableChange> {
+    let mut change = TableChange::default();
+    let removed: BTreeSet<String> = log.removed().into_iter().map(|removed| removed.path).collect();
+    let is_there = |path: &str| log.files().any(|file| file.path == path);
+    for of in store.changes().into_iter().flat_map(|set| &set.outputs) {
+        if !storage.folder(&of.output)?.is_same_place(output) {
+            continue;
+        }
+        for file in &of.added {
+            let (path, dt) = below_table(&file.name)?;
+            if is_there(path) || removed.contains(path) {
+                continue;
+            }
+            let described = TableFile::of(log.table(), path, dt, log.dataset()).await?;
+            if (described.bytes, described.rows()) != (file.bytes, Some(file.rows)) {
+                let url = log.table().join(path).url().to_owned();
+                return Err(damaged(url, "its size or its rows are not those that the store's commit records"));
+            }
+            change.added.push(described);
+        }
+        for name in &of.removed {
+            let (path, _) = below_table(name)?;
+            if is_there(path) {
+                change.removed.push(path.to_owned());
+            }
+        }
+    }
+    Ok(change)
+}
+
+/// Returns the path below the table of a file of changes, and the date under which the table has it.
+fn below_table(name: &str) -> Result<(&str, &str)> {
+    let path = name.strip_prefix(CHANGES.name).and_then(|path| path.strip_prefix('/'));
+    let dt = path.and_then(|path| nearprint_parquet::PublishedName::parse(path)).map(|name| name.dt);
+    path.zip(dt).ok_or_else(|| Fault::internal("changes", format!("a commit names '{name}' among changes")))
 }
 
 /// Reads the logs of the tables of nights of an output, in the order in which they come to name a night.

@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::damaged_commit;
 use crate::names::{generation_name, index_name, night_records, page_name, run_name, segment_name};
-use crate::writer::run_digest;
 
 pub const VERSION: u32 = 2;
 
@@ -287,6 +286,16 @@ impl RunRecord {
     pub fn n_documents(&self) -> u64 {
         self.files.iter().filter(|file| file.name.starts_with("ids/")).map(|file| file.rows).sum()
     }
+}
+
+/// Returns the name of a run, which is a digest of its content.
+pub(crate) fn run_digest(files: &[FileRecord]) -> String {
+    debug_assert!(
+        files.iter().all(|f| f.sha256.len() == 64 && !f.name.is_empty()),
+        "a digest of files rests on their names and SHA-256"
+    );
+    let lines: String = files.iter().map(|f| format!("{} {}\n", f.name, f.sha256)).collect();
+    Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }
 
 /// The merged fingerprints of several runs, in `segments/<digest>`. A segment is derived from its runs, which remain

@@ -8,10 +8,9 @@ use arrow::datatypes::SchemaRef;
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, DEPENDENTS, EMPTY, IDS, REDECISIONS, SHADOWS, SHORT};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, StagedFile, create_folder};
-use nearprint_storage::Sha256Hex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::commit::RunRecord;
+use crate::commit::{RunRecord, run_digest};
 use crate::redecided::{NewCanonical, Redecision};
 use crate::shadows::Shadow;
 
@@ -167,16 +166,6 @@ impl<'a> RunWriter<'a> {
         let record = RunRecord::of(&files, n_fingerprints, n_short);
         Ok(StagedRun { record, files, shadows_of_earlier })
     }
-}
-
-/// Returns the name of a run, which is a digest of its content.
-pub(crate) fn run_digest(files: &[FileRecord]) -> String {
-    debug_assert!(
-        files.iter().all(|f| f.sha256.len() == 64 && !f.name.is_empty()),
-        "a digest of files rests on their names and SHA-256"
-    );
-    let lines: String = files.iter().map(|f| format!("{} {}\n", f.name, f.sha256)).collect();
-    Sha256Hex::of(lines.as_bytes()).0[..32].to_owned()
 }
 
 fn write_ids(ids: impl Iterator<Item = (u64, u32)>, mut writer: DatasetWriter) -> Result<Vec<StagedFile>> {

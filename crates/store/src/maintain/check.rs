@@ -14,13 +14,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::commit::{Night, RunRecord, SegmentRecord};
+use crate::commit::{Night, RunRecord, SegmentRecord, run_digest};
 use crate::error::{damaged, file_and_reason, is_about_content};
 use crate::identity::{IDENTITY, identity_in};
 use crate::index::OpenIndex;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::store::Store;
-use crate::writer::{canonical_hash, run_digest};
+use crate::writer::canonical_hash;
 
 /// The findings of `store check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
