@@ -298,7 +298,7 @@ async fn stage(
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     let families = Families::of_night(&plan.store.nights_before(&request.dt), &batch, &decisions, &recrawls).await?;
-    files.extend(decisions.write(&batch, &recrawls, &families, folder)?);
+    files.extend(decisions.write(&batch, &recrawls, |row| families.of_row(&batch, &decisions, row), folder)?);
     let run_folder = folder.join("run");
     let run = write_run(&batch, &decisions, &recrawls, &families, &plan.config_digest, &run_folder)?;
     let tonight = Tonight {

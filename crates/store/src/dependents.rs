@@ -15,7 +15,8 @@ use nearprint_storage::row_number;
 
 use crate::commit::Night;
 use crate::error::damaged;
-use crate::reader::{JoinedNights, Names, OwnDocuments, at_once, between};
+use crate::interned::Names;
+use crate::reader::{JoinedNights, OwnDocuments, at_once, between};
 use crate::redecided::{DecisionColumns, NewDecision, Redecided, RedecidedRows, StoredDecision, StoredOutcome};
 use crate::shadows::Shadowed;
 use crate::store::Store;

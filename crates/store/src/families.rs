@@ -12,7 +12,8 @@ use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FAMILIES, FAMILY_ID};
 use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter};
 
 use crate::commit::{Night, RunRecord};
-use crate::reader::{JoinedNights, Names};
+use crate::interned::Names;
+use crate::reader::JoinedNights;
 use crate::shadows::Recrawls;
 use crate::store::Store;
 use crate::writer::StagedRun;

@@ -69,6 +69,7 @@ mod families;
 mod identity;
 mod index;
 mod info;
+mod interned;
 pub mod maintain;
 mod merge;
 mod names;

@@ -22,24 +22,10 @@ use nearprint_storage::{day_of_date, in_memory};
 use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
 use crate::error::damaged;
 use crate::existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile};
+use crate::interned::Names;
 use crate::redecided::{DecisionColumns, NewCanonical, NewDecision, Redecided, Redecision, StoredDecision};
 use crate::shadows::{Recrawled, Recrawls, Shadow, Shadowed};
 use crate::store::Store;
-
-/// Names of runs, and other strings of which few are different. Each is held in memory once.
-#[derive(Debug, Default)]
-pub(crate) struct Names(HashSet<Arc<str>>);
-
-impl Names {
-    pub(crate) fn of(&mut self, name: &str) -> Arc<str> {
-        if let Some(known) = self.0.get(name) {
-            return Arc::clone(known);
-        }
-        let new: Arc<str> = name.into();
-        self.0.insert(Arc::clone(&new));
-        new
-    }
-}
 
 /// A document that both the query batch and another night have. The dates are those of the other night's state.
 pub(crate) struct SameId {

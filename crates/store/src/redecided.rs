@@ -10,7 +10,7 @@ use nearprint_join::RowSet;
 use nearprint_parquet::Columns;
 use nearprint_parquet::schema::{CANONICAL_ID, REASON, REFERENCE};
 
-use crate::reader::Names;
+use crate::interned::Names;
 
 /// The document that represents a dropped one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -24,7 +24,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stages::existing::ReferenceNames;
-use crate::stages::families::Families;
 
 /// The rule by which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -373,12 +372,12 @@ impl Decisions {
         counts
     }
 
-    /// Writes the decisions below a folder.
-    pub fn write(
+    /// Writes the decisions below a folder. `family_of` gives the family of a row, or `None` if the document has no text.
+    pub fn write<'a>(
         &self,
         batch: &QueryBatch,
         recrawls: &Recrawls,
-        families: &Families,
+        family_of: impl Fn(u32) -> Result<Option<Cow<'a, str>>>,
         folder: &Path,
     ) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
@@ -401,7 +400,7 @@ impl Decisions {
                 Arc::new(first_seen),
                 Arc::new(last_changed),
                 Arc::new(rows().map(|row| Some(batch.revisits.contains(row))).collect::<BooleanArray>()),
-                Arc::new(rows().map(|row| families.of_row(batch, self, row)).collect::<Result<StringArray>>()?),
+                Arc::new(rows().map(&family_of).collect::<Result<StringArray>>()?),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;

@@ -85,7 +85,10 @@ impl Families {
     }
 
     /// Returns the family of a document. `None` means that it has no text.
-    pub(crate) fn of_row<'a>(
+    ///
+    /// # Errors
+    /// A document is dropped for none.
+    pub fn of_row<'a>(
         &'a self,
         batch: &'a QueryBatch,
         decisions: &'a Decisions,
