@@ -117,6 +117,16 @@ fn a_set_of_changes_has_the_documents_whose_state_became_another_and_no_others()
     run(&night, SECOND, &[]);
     assert_eq!(newest(&night), [["b", "updated", "keep", "keep"], ["mirror", "restored", "drop", "keep"]]);
     assert_changes_fold(&night, &[FIRST, SECOND], "second");
+    // Nights like the one before change nothing, and have equal sets.
+    for dt in [THIRD, "2026-11-23"] {
+        night.documents(dt, &[("b", &text(3, 60)), ("still", &hen)]);
+        run(&night, dt, &[]);
+        assert_eq!(newest(&night).len(), 2, "the newest set with rows is that of the second night");
+        nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+    }
+    for dt in ["2026-11-23", THIRD] {
+        nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", dt]).expect_success();
+    }
     // Dropped, the night takes back what it did.
     nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", SECOND]).expect_success();
     assert_eq!(newest(&night), [["b", "updated", "keep", "keep"], ["mirror", "updated", "keep", "drop"]]);

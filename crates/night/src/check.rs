@@ -219,7 +219,8 @@ impl Tables {
                         Ok(log) if dataset.name == CHANGES.name => tables.changes = Some(log),
                         Ok(log) => tables.logs.push(log),
                         Err(error) => {
-                            report.note(&Damaged::Table, output.join(dataset.name).url(), Err(error))?;
+                            let of = if dataset.name == CHANGES.name { Damaged::Changes } else { Damaged::Table };
+                            report.note(&of, output.join(dataset.name).url(), Err(error))?;
                             tables.any_damaged = true;
                         }
                     }
@@ -267,20 +268,22 @@ impl OutputTables {
         report: &mut StoreReport,
     ) -> Result<bool> {
         let Some(log) = &self.changes else { return Ok(false) };
-        let mut sets: BTreeMap<&str, Vec<&TableFile>> = BTreeMap::new();
+        // Sets without rows are equal, so two nights may have sets of one digest.
+        let mut sets: BTreeMap<(&str, &str), Vec<&TableFile>> = BTreeMap::new();
         for file in log.files() {
-            sets.entry(PublishedName::parse(&file.path).map_or("", |name| name.generation)).or_default().push(file);
+            let digest = PublishedName::parse(&file.path).map_or("", |name| name.generation);
+            sets.entry((&file.dt, digest)).or_default().push(file);
         }
-        for (digest, files) in sets {
+        for ((_, digest), files) in sets {
             report.n_files += files.len() as u64;
             report.bytes += files.iter().map(|file| file.bytes).sum::<u64>();
             let checked = check_set(log.table(), digest, &files).await;
             let place = log.table().join(files.first().map_or("", |file| file.path.as_str()));
-            report.note(&Damaged::Table, place.url(), checked)?;
+            report.note(&Damaged::Changes, place.url(), checked)?;
         }
         match missing_changes(storage, store, output, log).await {
             Ok(change) => Ok(!change.is_empty()),
-            Err(error) => report.note(&Damaged::Table, log.table().url(), Err(error)).map(|_| true),
+            Err(error) => report.note(&Damaged::Changes, log.table().url(), Err(error)).map(|_| true),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use nearprint_delta::{TableChange, TableFile, TableLog};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::{CHANGES, PUBLISHED};
+use nearprint_parquet::{CHANGES, PUBLISHED, PublishedName};
 use nearprint_storage::{Folder, Storage};
 use nearprint_store::{Night, Store, damaged};
 
@@ -165,7 +165,7 @@ pub(crate) async fn missing_changes(
 /// Returns the path below the table of a file of changes, and the date under which the table has it.
 fn below_table(name: &str) -> Result<(&str, &str)> {
     let path = name.strip_prefix(CHANGES.name).and_then(|path| path.strip_prefix('/'));
-    let dt = path.and_then(|path| nearprint_parquet::PublishedName::parse(path)).map(|name| name.dt);
+    let dt = path.and_then(PublishedName::parse).map(|name| name.dt);
     path.zip(dt).ok_or_else(|| Fault::internal("changes", format!("a commit names '{name}' among changes")))
 }
 
@@ -232,9 +232,8 @@ fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
 /// Returns whether a table names a night's files. Every dataset of a night has at least one, except that nights of release
 /// 0.2.0, whose runs have no dependents, have none of `redecided`.
 pub(crate) fn is_current(log: &TableLog, night: &Night) -> bool {
-    let is_of_generation = |path: &str| {
-        nearprint_parquet::PublishedName::parse(path).is_some_and(|name| name.generation == night.gen_digest)
-    };
+    let is_of_generation =
+        |path: &str| PublishedName::parse(path).is_some_and(|name| name.generation == night.gen_digest);
     let mut files = log.night(&night.dt).peekable();
     let is_without = log.dataset().name == "redecided" && !night.run.has_file("dependents");
     (is_without || files.peek().is_some()) && files.all(|file| is_of_generation(&file.path))

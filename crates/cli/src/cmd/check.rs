@@ -114,6 +114,7 @@ fn named(of: &Damaged) -> String {
         Damaged::Index => "indexes of the store".to_owned(),
         Damaged::Results { dt } => format!("the results of {dt}"),
         Damaged::Table => "logs of tables".to_owned(),
+        Damaged::Changes => "the table `changes`".to_owned(),
     }
 }
 
@@ -134,6 +135,10 @@ fn repair(of: &Damaged, stale: &[String]) -> String {
         Damaged::Table => {
             "delete a checkpoint that is named; else move the table's `_delta_log` away; then run any date again, which \
              writes what is missing"
+                .to_owned()
+        }
+        Damaged::Changes => {
+            "delete a checkpoint that is named; else restore the files from a backup, or move the folder `changes` away:              whoever follows it then begins anew with the corpus"
                 .to_owned()
         }
     }

@@ -73,6 +73,8 @@ pub enum Damaged {
     },
     /// The log of a table of results.
     Table,
+    /// The table `changes`: its log, or a file that this names.
+    Changes,
 }
 
 impl Damaged {
@@ -81,14 +83,14 @@ impl Damaged {
     pub fn night(&self) -> Option<&str> {
         match self {
             Self::RunFiles { dt } | Self::Results { dt } => Some(dt),
-            Self::Commit | Self::Identity | Self::Segment | Self::Index | Self::Table => None,
+            Self::Commit | Self::Identity | Self::Segment | Self::Index | Self::Table | Self::Changes => None,
         }
     }
 
     /// Returns whether the store itself is damaged, and not only what it published.
     #[must_use]
     pub fn is_of_store(&self) -> bool {
-        !matches!(self, Self::Results { .. } | Self::Table)
+        !matches!(self, Self::Results { .. } | Self::Table | Self::Changes)
     }
 }
 
