@@ -37,7 +37,7 @@ pub(crate) async fn overruled(
     temp: &Path,
 ) -> Result<Vec<(Night, Option<ResultsLeft>)>> {
     let mut nights = Vec::new();
-    for night in store.nights().iter().filter(|night| night.dt.as_str() > dt && night.run.redecides()) {
+    for night in store.nights().iter().filter(|night| night.dt.as_str() > dt) {
         let mut overruled = night.overruled.clone();
         overruled.push(dt.to_owned());
         overruled.sort();
@@ -50,7 +50,10 @@ pub(crate) async fn overruled(
             }
             Err(error) => return Err(error),
         };
-        nights.push((Night { overruled, ..night.clone() }, results));
+        // When ids were forgotten, what the night decided again may have moved into the run files that it is about.
+        if results.is_some() || night.run.redecides() {
+            nights.push((Night { overruled, ..night.clone() }, results));
+        }
     }
     Ok(nights)
 }
@@ -66,6 +69,10 @@ async fn without_decisions_about(
     let root = storage.folder(night.output_root())?;
     let manifest = Manifest::read(&generation(storage, night)?, night).await?;
     let mut about = HashSet::new();
+    // Most nights decided nothing again.
+    if manifest.counts.n_orphaned == 0 {
+        return Ok(None);
+    }
     for dataset in PUBLISHED.iter().filter(|dataset| dataset.name == REDECIDED) {
         for file in open(&root, &manifest, night, dataset).await? {
             let mut batches = file.stream(file.whole(&[DOC_ID, OF_DT]))?;

@@ -95,17 +95,17 @@ impl NightsChange<'_> {
     /// A file of the store is damaged or cannot be read; the disk is full.
     pub async fn write(mut self, folder: &Path) -> Result<Vec<StagedFile>> {
         let published = self.dt.and_then(|dt| self.store.night(dt));
-        let is_published = published
-            .zip(self.tonight)
-            .is_some_and(|(night, tonight)| night.overruled.is_empty() && tonight.run.is_like(&night.run));
-        // Run files that are published already stay, and all that later nights say about them.
+        let is_published = published.zip(self.tonight).is_some_and(|(night, tonight)| tonight.run.is_like(&night.run));
+        // Run files that are published already stay, and all that later nights say about them. What was overruled of what they
+        // decided again counts once more.
+        let is_overruled = published.is_some_and(|night| !night.overruled.is_empty());
+        let new = self.tonight.filter(|_| !is_published || is_overruled).map_or(&[][..], |tonight| tonight.redecisions);
         let replaced = published.filter(|_| !is_published);
         self.tonight = self.tonight.filter(|_| !is_published);
         let all = self.store.all_nights(Origin::OWN);
         let left = self.store.all_nights(Origin::OWN).without(self.leaving).without(replaced.as_slice());
         let none = Recrawls::default();
         let recrawls = self.tonight.map_or(&none, |tonight| tonight.recrawls);
-        let new = self.tonight.map_or(&[][..], |tonight| tonight.redecisions);
         let views = Views {
             shadowed: all.shadowed(recrawls).await?,
             before: all.redecided().await?,
