@@ -211,6 +211,15 @@ fn a_run_that_dies_before_its_tables_follow_loses_no_set_of_changes() {
             .unwrap();
     }
     assert_eq!(crate::support::snapshot(&night.path().join("results/changes/_delta_log")), before);
+    let behind = crate::support::snapshot(&night.path().join("results"));
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale"]).expect_success();
+    assert_changes_fold(&night, &[FIRST, SECOND], "no night is stale");
+    std::fs::remove_dir_all(night.path().join("results")).unwrap();
+    for (path, content) in behind {
+        let path = night.path().join("results").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
     nearprint_in(night.path(), &["store", "compact", "store"]).expect_success();
     nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", FIRST]).expect_success();
     assert_eq!(newest(&night), [["a", "removed", "keep", ""]]);

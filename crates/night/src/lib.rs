@@ -50,7 +50,7 @@ pub use request::{MAX_LOST_SHARE, MAX_PAIRS, RunRequest, is_among_documents, usu
 pub use run::{run, run_on_engine};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, latest_night, store_check,
-    store_compact, store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
+    complete_tables, store_compact, store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
 };
 pub use store_contents::{ListedCounts, ListedNight, StoreContents, store_contents};
 pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};

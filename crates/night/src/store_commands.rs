@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::changes::{Leave, commit_leaving};
 use crate::published::{commit_and_stale, open_store};
 use crate::request::check_date;
+use crate::tables::roll_all_forward;
 
 /// Describes the store at a place by its newest commit.
 ///
@@ -33,6 +34,16 @@ pub async fn latest_night(storage: &Storage, url: &str) -> Result<String> {
     newest
         .map(|night| night.dt.clone())
         .ok_or_else(|| Fault::input_missing("night", store.folder().url(), "run one first"))
+}
+
+/// Brings the tables of all outputs of a store to its state, which an execution that committed and died left undone.
+///
+/// # Errors
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is no store; an output cannot be read or
+/// written.
+pub async fn complete_tables(storage: &Storage, url: &str) -> Result<()> {
+    let store = open_store(storage, url).await?;
+    roll_all_forward(storage, &store, store.nights()).await
 }
 
 /// Checks every file of a store.

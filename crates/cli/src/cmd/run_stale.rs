@@ -97,6 +97,8 @@ async fn all(
     engine: Option<&Arc<dyn Engine>>,
 ) -> Result<(Done, Option<(String, Fault)>), Fault> {
     let mut done = Done::default();
+    // An execution that made the last stale night again may have died before its tables followed.
+    nearprint_night::complete_tables(storage, &request.store).await?;
     loop {
         done.stale = stale(storage, &request.store).await?;
         let Some(dt) = done.stale.iter().find(|dt| **dt > request.dt) else { return Ok((done, None)) };
