@@ -417,7 +417,7 @@ fn an_orphan_may_be_dropped_for_a_document_of_a_reference_and_is_no_dependent_of
     crawls.run("own", "2026-11-12", &["other"], &[]).expect_success();
     let again = crawls.published("own", "2026-11-12", "redecided");
     let [row] = &again[..] else { panic!("{again:?}") };
-    let expected = ["y", "2026-11-11", "drop", "x", "0", "exact", "0.0", "other", "x", "changed"];
+    let expected = ["y", "2026-11-11", "drop", "x", "0", "exact", "0.0", "other", "x", "changed", "x"];
     assert_eq!(row[..], expected);
     crawls.documents("own", "2026-11-13", &[("x", &text(3, 60))]);
     crawls.run("own", "2026-11-13", &["other"], &[]).expect_success();

@@ -49,8 +49,8 @@ pub use references::JoinedReference;
 pub use request::{MAX_LOST_SHARE, MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};
 pub use store_commands::{
-    DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, latest_night, store_check,
-    complete_tables, store_compact, store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
+    DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, complete_tables, latest_night,
+    store_check, store_compact, store_drop_night, store_forget_before, store_gc, store_index, store_info, store_init,
 };
 pub use store_contents::{ListedCounts, ListedNight, StoreContents, store_contents};
 pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};
