@@ -253,3 +253,27 @@ fn what_a_night_decided_again_about_a_night_that_is_made_again_counts_no_more() 
     assert_changes_fold(&night, &all, "made again");
     nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
 }
+
+#[test]
+fn a_damaged_night_can_be_made_again_or_dropped_though_nobody_knows_what_goes_with_it() {
+    for drops in [false, true] {
+        let night = Night::new("");
+        for (dt, id) in [(FIRST, "a"), (SECOND, "b")] {
+            night.documents(dt, &[(id, &text(u64::from(id.as_bytes()[0]), 60)), ("every", &text(1, 60))]);
+            run(&night, dt, &[]);
+        }
+        let info = nearprint_in(night.path(), &["store", "info", "store", "--json"]).expect_success().json();
+        let digest = info["nights"][1]["run"].as_str().unwrap().to_owned();
+        std::fs::write(night.path().join(format!("store/runs/{digest}/shadows/part-00000.parquet")), "damaged")
+            .unwrap();
+        let done = match drops {
+            true => nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", SECOND]),
+            false => {
+                std::fs::remove_dir_all(night.path().join(format!("documents/dt={SECOND}"))).unwrap();
+                night.documents(SECOND, &[("d", &text(8, 60))]).run(SECOND, &["--no-breakers", "--replace"])
+            }
+        };
+        assert!(done.code == 0 && done.stderr.contains("begins anew with the corpus"), "{drops}: {}", done.stderr);
+        nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+    }
+}

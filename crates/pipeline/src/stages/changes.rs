@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, RecordBatch, StringArray};
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::Origin;
 use nearprint_parquet::schema::CHANGES as SCHEMA;
 use nearprint_parquet::{BATCH_ROWS, CHANGES, DatasetWriter, StagedFile};
@@ -74,6 +74,13 @@ const UPDATED: &str = "updated";
 const REMOVED: &str = "removed";
 const RESTORED: &str = "restored";
 
+/// Whether the nights that go can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Going {
+    Known,
+    Damaged,
+}
+
 /// What a night that is replaced or dropped has of a document.
 struct OldState {
     text_hash: Option<[u8; 16]>,
@@ -89,35 +96,60 @@ struct Views {
 }
 
 impl NightsChange<'_> {
-    /// Writes the changes below a folder, by id. All rows have the number of the set that they are.
+    /// Writes the changes below a folder, by id. All rows have the number of the set that they are. If a night that goes is
+    /// damaged, which is a reason to replace or drop it, nobody knows what went with it: a warning says so.
     ///
     /// # Errors
-    /// A file of the store is damaged or cannot be read; the disk is full.
-    pub async fn write(mut self, folder: &Path) -> Result<Vec<StagedFile>> {
+    /// A file of another night is damaged or cannot be read; the disk is full.
+    pub async fn write(self, folder: &Path) -> Result<Vec<StagedFile>> {
+        let goes = !self.leaving.is_empty() || self.dt.is_some_and(|dt| self.store.night(dt).is_some());
+        match self.written(folder, Going::Known).await {
+            Err(error) if goes && error.kind() == ErrorKind::BadData => {
+                let written = self.written(folder, Going::Damaged).await?;
+                tracing::warn!(%error, "`changes` lacks what goes with a damaged night: who follows it begins anew with the corpus");
+                Ok(written)
+            }
+            written => written,
+        }
+    }
+
+    async fn written(mut self, folder: &Path, going: Going) -> Result<Vec<StagedFile>> {
         let published = self.dt.and_then(|dt| self.store.night(dt));
         let is_published = published.zip(self.tonight).is_some_and(|(night, tonight)| tonight.run.is_like(&night.run));
         // Run files that are published already stay, and all that later nights say about them. What was overruled of what they
         // decided again counts once more.
         let is_overruled = published.is_some_and(|night| !night.overruled.is_empty());
         let new = self.tonight.filter(|_| !is_published || is_overruled).map_or(&[][..], |tonight| tonight.redecisions);
-        let replaced = published.filter(|_| !is_published);
-        self.tonight = self.tonight.filter(|_| !is_published);
-        let all = self.store.all_nights(Origin::OWN);
-        let left = self.store.all_nights(Origin::OWN).without(self.leaving).without(replaced.as_slice());
         let none = Recrawls::default();
         let recrawls = self.tonight.map_or(&none, |tonight| tonight.recrawls);
+        let replaced = published.filter(|_| !is_published);
+        self.tonight = self.tonight.filter(|_| !is_published);
+        let own = || self.store.all_nights(Origin::OWN);
+        let left = own().without(self.leaving).without(replaced.as_slice());
+        let all = match going {
+            Going::Known => own(),
+            Going::Damaged => own().without(self.leaving).without(published.as_slice()),
+        };
         let views = Views {
             shadowed: all.shadowed(recrawls).await?,
             before: all.redecided().await?,
-            after: left.redecided_with(self.dt.unwrap_or_default(), new).await?,
+            after: match going {
+                Going::Known => left.redecided_with(self.dt.unwrap_or_default(), new).await?,
+                Going::Damaged => all.redecided_with(self.dt.unwrap_or_default(), new).await?,
+            },
         };
-        let old = match replaced {
-            Some(night) => self.old_states(&all, night, &views).await?,
-            None => HashMap::new(),
-        };
-        let mut others = self.fallen_back(&old, &views).await?;
-        others.extend(self.decided_again(&left, replaced, new, &views).await?);
-        others.extend(self.of_leaving(&all, &views).await?);
+        let (mut old, mut others) = (HashMap::new(), Vec::new());
+        match going {
+            Going::Known => {
+                if let Some(night) = replaced {
+                    old = self.old_states(&all, night, &views).await?;
+                }
+                others.extend(self.fallen_back(&old, &views).await?);
+                others.extend(self.decided_again(&left, replaced, new, &views).await?);
+                others.extend(self.of_leaving(&all, &views).await?);
+            }
+            Going::Damaged => others.extend(self.decided_again(&all, None, new, &views).await?),
+        }
         others.sort_by(|a, b| a.id.cmp(&b.id));
         debug_assert!(others.is_sorted_by(|a, b| a.id < b.id), "a document changes in one way");
         let mut rows = ChangeRows::new(self.store, folder)?;
