@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-DATASETS = ("fingerprints", "short", "empty", "ids", "shadows", "dependents", "redecided")
+DATASETS = ("fingerprints", "short", "empty", "ids", "shadows", "dependents", "families", "redecided")
 
 
 class Damaged(Exception):
@@ -66,7 +66,7 @@ def table(path, entry):
 
 
 def run_files(store, night):
-    """The tables of a night's run files, by name. `dependents` is not in runs of 0.2.0, `redecided` only if it has rows."""
+    """The tables of a night's run files, by name. `dependents` is not in runs of 0.2.0, `families` and `redecided` only if they have rows."""
     folder = Path(store, "runs", night["run"]["digest"])
     entries = {entry["name"].split("/")[0]: entry for entry in night["run"]["files"]}
     return {name: table(folder / entries[name]["name"], entries[name]) for name in DATASETS if name in entries}
@@ -76,7 +76,7 @@ def live_rows(store, until="9999-12-31"):
     """By date of the nights up to `until`: the live rows of `fingerprints`, `short` and `empty`.
 
     A shadow counts if both run files, the one with the row and the one that hides it, take part. The same holds for a row
-    that was decided again, and of several decisions the one of the latest night.
+    that was decided again, unless its night was made again since, and of several decisions the one of the latest night.
     """
     taking_part = [night for night in nights(store) if night["dt"] <= until]
     runs = {night["run"]["digest"]: run_files(store, night) for night in taking_part}
@@ -86,11 +86,12 @@ def live_rows(store, until="9999-12-31"):
             if (shadow["by"] or own) in runs and (shadow["run"] or own) in runs:
                 hidden[shadow["run"] or own].add(shadow["row"])
     dates = {night["run"]["digest"]: night["dt"] for night in taking_part}
+    overruled = {night["run"]["digest"]: night.get("overruled", []) for night in taking_part}
     again = {digest: {} for digest in runs}
     for own, tables in runs.items():
         for row in tables["redecided"].to_pylist() if "redecided" in tables else []:
             run, by = row["run"] or own, row["by"] or own
-            if run in runs and by in runs:
+            if run in runs and by in runs and dates[run] not in overruled[by]:
                 by_night = (dates[by], row["canonical_id"])
                 again[run][row["row"]] = max(again[run].get(row["row"], ("",)), by_night, key=lambda said: said[0])
     return {dates[digest]: _live(runs[digest], hidden[digest], again[digest]) for digest in runs}
