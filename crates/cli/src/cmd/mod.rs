@@ -175,7 +175,7 @@ impl Session {
             }
             done
         });
-        working.shutdown_background();
+        shut_down(working);
         // A program may have other nights under way, whose folders these are too.
         if let Embedding::Process = self.embedding {
             nearprint_storage::remove_temp_folders();
@@ -302,4 +302,12 @@ fn warnings(out: &mut String, warnings: &[Words]) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "Warning: {warning}");
     }
+}
+
+/// Ends a runtime without waiting for what still computes in it. `Runtime::shutdown_background` lets go of its threads just as
+/// these end, and `pthread_detach` of glibc may then read the memory of one that is gone: the process would die of a signal.
+/// Here, a thread of its own waits for them.
+fn shut_down(working: Runtime) {
+    // If there is no thread for it, this one waits.
+    let _ = std::thread::Builder::new().name("nearprint-end".to_owned()).spawn(move || drop(working));
 }
