@@ -29,6 +29,7 @@ def specification(**changes):
         "analyzer_resources": {"user_dictionary": None, "stop_words": None, "idf": None},
         "max_doc_bytes": 1 << 26,
         "passes_over_files": False,
+        "revisits": "passed_over",
         "memory_limit": None,
         "threads": 2,
     }
