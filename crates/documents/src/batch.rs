@@ -170,21 +170,22 @@ impl ReadBytes {
 
     /// Returns the bytes of a file, which are counted when they are read.
     pub fn stream(&self, file: &InputFile) -> BoxStream<'static, nearprint_fault::Result<Bytes>> {
-        self.stream_past(file, 0..file.size)
+        self.stream_past(file, 0..file.size, file.size)
     }
 
-    /// Returns the bytes of a file from the start of a range on, which are counted when they are read.
+    /// Returns the bytes of a file from the start of a range up to `last`, which are counted when they are read.
     pub fn stream_past(
         &self,
         file: &InputFile,
         range: Range<u64>,
+        last: u64,
     ) -> BoxStream<'static, nearprint_fault::Result<Bytes>> {
         let count = Arc::clone(&self.0);
         let counted = move |piece: &nearprint_fault::Result<Bytes>| {
             let bytes = piece.as_ref().map_or(0, Bytes::len);
             count.fetch_add(bytes as u64, Ordering::Relaxed);
         };
-        file.stream_past(range).inspect(counted).boxed()
+        file.stream_past(range, last).inspect(counted).boxed()
     }
 }
 

@@ -147,6 +147,11 @@ impl Judge {
         Self { filter, counts: RowCounts::default(), n_passed: 0 }
     }
 
+    /// Returns the filter.
+    pub fn filter(&self) -> &FileFilter {
+        &self.filter
+    }
+
     /// Returns whether the next row is kept. `id` gives its id, unless it is no document.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use nearprint_warc::Packing;
 use super::file_name::ending;
 use super::filter::{FileFilter, FilterTarget, RowCounts};
 use super::reader::{Format, Rows};
-use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_filter};
+use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_file, warc_filter};
 
 /// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[
@@ -27,7 +27,7 @@ pub const FORMATS: &[Format] = &[
     },
     Format {
         name: "WARC",
-        endings: &["warc", "wet"],
+        endings: warc_file::ENDINGS,
         open: warc::open,
         filter: warc_filter::filter,
         rows: Rows::AtBytes,

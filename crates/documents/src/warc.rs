@@ -5,18 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_html::{Extractor, HtmlText};
-use nearprint_storage::{InputFile, bad_file, bad_format, blocking, in_memory};
-use nearprint_warc::{Next, Packing, RecordLimits, Records};
+use nearprint_storage::{InputFile, bad_file, bad_format, blocking};
+use nearprint_warc::{Next, Packing, RecordLimits, Records, Seam};
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
 use super::foreign;
 use super::passed::PassedReason;
-use super::reader::{DocumentReader, Opened};
-use super::warc_file::{FilePieces, of_warc};
+use super::reader::{DocumentReader, Opened, RowFault};
+use super::warc_file::{FilePieces, WarcPart};
 use super::warc_page::{Page, page_of};
 use super::web_pages::Revisits;
 use super::web_rows::{WebRow, column_types, to_documents};
@@ -33,7 +34,8 @@ pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened
             return Err(bad_format(&file.url, reason));
         }
         let column_types = column_types(&file.url, &columns)?;
-        Ok(Box::new(WarcFile { file, beginning, column_types, extractor }) as Box<dyn DocumentReader>)
+        let part = WarcPart::of_file(&file, beginning);
+        Ok(Box::new(WarcFile::new(file, vec![part], column_types, extractor)) as Box<dyn DocumentReader>)
     })
 }
 
@@ -46,10 +48,14 @@ pub fn extractor(mode: &HtmlText) -> Result<Extractor> {
     Extractor::try_new(mode).map_err(refused)
 }
 
+/// A file with WARC files in it, most often one: itself.
 #[derive(Debug)]
-struct WarcFile {
+pub struct WarcFile {
     file: InputFile,
-    beginning: Vec<u8>,
+    /// The WARC files, in the order of their bytes.
+    parts: Vec<Arc<WarcPart>>,
+    /// The row groups: the number of a WARC file, and positions in it.
+    spans: Vec<(usize, Range<u64>)>,
     column_types: Vec<(String, DataType)>,
     extractor: Extractor,
 }
@@ -63,26 +69,70 @@ pub fn limits(context: &ReadContext) -> RecordLimits {
 const SPAN_BYTES: u64 = 16 << 20;
 
 impl WarcFile {
-    /// Returns the number of row groups. A plain file has no members where a span could begin.
-    fn n_spans(&self) -> usize {
-        let n = match Packing::of(&self.file.url) {
-            Packing::Plain => 1,
-            Packing::Gzip | Packing::Zstd => self.file.size.div_ceil(SPAN_BYTES).max(1),
-        };
-        in_memory(n)
+    /// Creates the reader of a file with these WARC files.
+    pub fn new(
+        file: InputFile,
+        parts: Vec<WarcPart>,
+        column_types: Vec<(String, DataType)>,
+        extractor: Extractor,
+    ) -> Self {
+        debug_assert!(parts.is_sorted_by(|a, b| a.bytes.end <= b.bytes.start), "they do not overlap");
+        let spans = parts.iter().enumerate().flat_map(|(part, of)| spans(of).map(move |span| (part, span))).collect();
+        Self { file, parts: parts.into_iter().map(Arc::new).collect(), spans, column_types, extractor }
     }
 
-    /// Returns the bytes of some row groups, but none if they are the whole file: then there is nothing to join.
-    fn span(&self, row_groups: &Range<usize>) -> Option<Range<u64>> {
-        let span_bytes = self.file.size.div_ceil(self.n_spans() as u64);
-        let start = |span: usize| (span as u64).saturating_mul(span_bytes).min(self.file.size);
-        (*row_groups != (0..self.n_spans())).then(|| start(row_groups.start)..start(row_groups.end))
+    /// Returns the span that some row groups are, but none if they are the whole file: then there is nothing to join.
+    fn span(&self, row_groups: &Range<usize>) -> Option<Span> {
+        let groups = self.spans.get(row_groups.clone()).filter(|groups| groups.len() < self.spans.len())?;
+        let ((part, first), (last_part, last)) = (groups.first()?, groups.last()?);
+        debug_assert_eq!(part, last_part, "row groups that are read together are of one WARC file");
+        let before = part.checked_sub(1).and_then(|before| self.parts.get(before));
+        let start = before.map_or(0, |before| before.bytes.end);
+        let is_last = *part + 1 == self.parts.len();
+        let part = Arc::clone(self.parts.get(*part)?);
+        let end = if is_last { self.file.size } else { part.bytes.end };
+        Some(Span { part, positions: first.start..last.end, covers: start..end })
+    }
+}
+
+/// Cuts a WARC file into spans. A plain one has no members where a span could begin.
+fn spans(part: &WarcPart) -> impl Iterator<Item = Range<u64>> + use<> {
+    let size = part.size();
+    let n = match part.packing {
+        Packing::Plain => 1,
+        Packing::Gzip | Packing::Zstd => size.div_ceil(SPAN_BYTES).max(1),
+    };
+    let bytes = size.div_ceil(n);
+    (0..n).map(move |span| {
+        let start = |span: u64| span.saturating_mul(bytes).min(size);
+        start(span)..start(span + 1)
+    })
+}
+
+/// A span of a WARC file that is read.
+struct Span {
+    part: Arc<WarcPart>,
+    /// The positions in the WARC file.
+    positions: Range<u64>,
+    /// The bytes of the file for which the WARC file stands where spans are joined: it, and what is between the WARC file
+    /// before and it. So the spans of all WARC files cover the file.
+    covers: Range<u64>,
+}
+
+impl Span {
+    /// Returns the place in the file of a place in the WARC file, where spans are joined.
+    fn joining(&self, position: u64) -> u64 {
+        match position {
+            0 => self.covers.start,
+            position if position >= self.part.size() => self.covers.end,
+            position => self.part.place(position),
+        }
     }
 }
 
 /// The row groups of a packed file are equal stretches of its bytes, and have the records whose members begin in them. A
 /// record may hold the bytes of another packed file, and only who reads from the file's beginning is sure to tell its
-/// members from those of the file. So the row groups must be joined.
+/// members from those of the file. So the row groups must be joined. Of a WACZ, each member has row groups of its own.
 impl DocumentReader for WarcFile {
     fn file(&self) -> &InputFile {
         &self.file
@@ -97,11 +147,28 @@ impl DocumentReader for WarcFile {
     }
 
     fn row_group_ranges(&self, _max_rows: u64) -> Vec<Range<usize>> {
-        std::iter::once(0..self.n_spans()).collect()
+        std::iter::once(0..self.spans.len()).collect()
     }
 
     fn ranges_to_join(&self, _max_rows: u64) -> Vec<Range<usize>> {
-        (0..self.n_spans()).map(|span| span..span + 1).collect()
+        (0..self.spans.len()).map(|span| span..span + 1).collect()
+    }
+
+    /// Names the member of a WACZ.
+    fn explain(
+        &self,
+        row: u64,
+        _reason: BadReason,
+        _columns: &DocumentColumns,
+        _context: &ReadContext,
+    ) -> BoxFuture<'static, Option<RowFault>> {
+        let place = row.saturating_sub(1);
+        let part = self.parts.iter().rev().find(|part| part.bytes.start <= place);
+        let fault = part.and_then(|part| {
+            let what = format!("byte {} of {} in it", place - part.bytes.start, part.member.as_ref()?);
+            Some(RowFault { what, remedy: "mend the rows".to_owned() })
+        });
+        std::future::ready(fault).boxed()
     }
 
     fn read(
@@ -111,26 +178,30 @@ impl DocumentReader for WarcFile {
         keep_types: &[DataType],
         context: &ReadContext,
     ) -> BoxStream<'static, Result<DocumentBatch>> {
-        let packing = Packing::of(&self.file.url);
         let task = Arc::new(Task {
             url: self.file.url.clone(),
-            beginning: self.beginning.clone(),
             extractor: self.extractor.clone(),
             columns: columns.clone(),
             keep_types: keep_types.to_vec(),
             context: context.clone(),
         });
-        let (file, span) = (self.file.clone(), self.span(&row_groups));
-        let batches = futures::stream::once(async move {
-            let (limits, read_bytes) = (limits(&task.context), &task.context.read_bytes);
-            let bytes = span.clone().unwrap_or(0..file.size);
-            let records = Records::of_span(FilePieces::of_span(&file, &bytes, read_bytes), packing, limits, bytes);
-            let reading = Reading { records, span, n_records: 0, n_broken: 0 };
-            Ok::<_, Fault>(futures::stream::try_unfold(reading, move |mut reading| {
-                let task = Arc::clone(&task);
-                // Pages are unpacked and parsed on a thread of their own, because that computes for a long time.
-                blocking("reading", move || Ok(task.next_batch(&mut reading)?.map(|batch| (batch, reading))))
-            }))
+        let readings: Vec<_> = match self.span(&row_groups) {
+            Some(span) => vec![(Arc::clone(&span.part), Some(span))],
+            None => self.parts.iter().map(|part| (Arc::clone(part), None)).collect(),
+        };
+        let file = self.file.clone();
+        let batches = futures::stream::iter(readings).then(move |(part, span)| {
+            let (task, file) = (Arc::clone(&task), file.clone());
+            async move {
+                let positions = span.as_ref().map_or(0..part.size(), |span: &Span| span.positions.clone());
+                let records = part.records(&file, positions, limits(&task.context), &task.context.read_bytes);
+                let reading = Reading { records, part, span, n_records: 0, n_broken: 0 };
+                Ok::<_, Fault>(futures::stream::try_unfold(reading, move |mut reading| {
+                    let task = Arc::clone(&task);
+                    // Pages are unpacked and parsed on a thread of their own, because that computes for a long time.
+                    blocking("reading", move || Ok(task.next_batch(&mut reading)?.map(|batch| (batch, reading))))
+                }))
+            }
         });
         batches.try_flatten().boxed()
     }
@@ -138,8 +209,9 @@ impl DocumentReader for WarcFile {
 
 struct Reading {
     records: Records<FilePieces>,
+    part: Arc<WarcPart>,
     /// The span that is read, if it is not the whole file.
-    span: Option<Range<u64>>,
+    span: Option<Span>,
     /// The numbers of sound records and of broken ones so far.
     n_records: u64,
     n_broken: u64,
@@ -147,7 +219,6 @@ struct Reading {
 
 struct Task {
     url: String,
-    beginning: Vec<u8>,
     extractor: Extractor,
     columns: DocumentColumns,
     keep_types: Vec<DataType>,
@@ -170,7 +241,7 @@ impl Task {
         let mut rows = Vec::new();
         let mut bytes = 0;
         while rows.len() < BATCH_ROWS && bytes < self.context.limits.batch_bytes {
-            let row = match reading.records.next_record().map_err(|error| of_warc(&self.url, error))? {
+            let mut row = match reading.records.next_record().map_err(|error| reading.part.fault(&self.url, error))? {
                 None => {
                     self.end(reading)?;
                     break;
@@ -196,25 +267,32 @@ impl Task {
                     }
                 }
             };
+            row.row = reading.part.place(row.row);
             bytes += row.text.as_ref().map_or(0, |text| text.len() as u64);
             rows.push(row);
         }
         Ok(rows)
     }
 
-    /// Ends the reading of the file, or of a span. Only the whole file can tell whether it has records.
+    /// Ends the reading of a WARC file, or of a span. Only the whole WARC file can tell whether it has records.
     fn end(&self, reading: &Reading) -> Result<()> {
         match &reading.span {
-            None if reading.n_records == 0 && reading.n_broken > 0 => return Err(self.without_records()),
+            None if reading.n_records == 0 && reading.n_broken > 0 => return Err(self.without_records(&reading.part)),
             None => {}
-            Some(span) => self.context.span.set(span.clone(), reading.records.seam()),
+            Some(span) => {
+                let at = |position| span.joining(position);
+                let seam =
+                    reading.records.seam().map(|Seam { first, next }| Seam { first: first.map(at), next: at(next) });
+                self.context.span.set(at(span.positions.start)..at(span.positions.end), seam);
+            }
         }
         Ok(())
     }
 
-    /// Returns the error of a file in which nothing but damage was found.
-    fn without_records(&self) -> Fault {
-        let shown = foreign::shown(&self.beginning);
-        bad_format(&self.url, format!("it holds no whole WARC record (it begins with {shown}): fetch it again"))
+    /// Returns the error of a WARC file in which nothing but damage was found.
+    fn without_records(&self, part: &WarcPart) -> Fault {
+        let shown = foreign::shown(&part.beginning);
+        let reason = format!("it holds no whole WARC record (it begins with {shown}): fetch it again");
+        bad_format(&self.url, part.said(reason))
     }
 }

@@ -76,16 +76,17 @@ impl InputFile {
 
     /// Returns a stream of the file's bytes, in order.
     pub fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
-        self.stream_past(0..self.size)
+        self.stream_past(0..self.size, self.size)
     }
 
-    /// Returns a stream of the file's bytes from the start of a range on, in order. It is for a reader that needs little
-    /// of what is behind the range: the pieces there are small at first, and each is twice as large as the one before.
-    pub fn stream_past(&self, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
+    /// Returns a stream of the file's bytes from the start of a range up to `last`, in order. It is for a reader that needs
+    /// little of what is behind the range: the pieces there are small at first, and each is twice as large as the one before.
+    pub fn stream_past(&self, range: Range<u64>, last: u64) -> BoxStream<'static, Result<Bytes>> {
         let file = self.clone();
         let bytes = if matches!(self.backend, Backend::Disk) { DISK_PIECE_BYTES } else { PIECE_BYTES };
-        let end = range.end.min(self.size);
-        let behind = growing_pieces(end..self.size, BEHIND_PIECE_BYTES, bytes);
+        let last = last.min(self.size);
+        let end = range.end.min(last);
+        let behind = growing_pieces(end..last, BEHIND_PIECE_BYTES, bytes);
         let pieces = pieces(range.start.min(end)..end, bytes).chain(behind).map(move |piece| {
             let file = file.clone();
             async move { file.read(piece).await }
