@@ -66,5 +66,6 @@ mod terminal;
 mod tidy;
 mod trials_bad_input;
 mod tune;
+mod wacz;
 mod warc;
 mod watch;

@@ -9,6 +9,7 @@ use nearprint_harness::server::Server;
 use object_store::path::Path;
 
 use crate::support::{self, Ran, Signal, command, data_files, nearprint_in, root, text, write_documents};
+use crate::{wacz, warc};
 
 /// The server and a bucket with a prefix of its own; none where no server is named.
 fn place(name: &str) -> Option<(Server, String)> {
@@ -654,7 +655,13 @@ fn crawls_on_s3_are_read_as_on_disk_even_where_answers_break_off() {
     let mut crawl: Vec<u8> = (0..400).flat_map(record).collect();
     // The last record is cut off.
     crawl.truncate(crawl.len() - 30);
-    let files = [("a.warc.zst", crawl), ("b.org/1.html", page(1).into()), ("b.org/2.html", page(1000).into())];
+    let packed = |url: &str, n| warc::gzip(&warc::page(url, &text(n, 80)));
+    let wacz = wacz::zip(&[
+        ("archive/1.warc.gz", &packed("https://c.org/1", 2000)),
+        ("archive/2.warc.gz", &packed("https://c.org/2", 2001)),
+    ]);
+    let html = [("b.org/1.html", page(1).into()), ("b.org/2.html", page(1000).into())];
+    let files = [("a.warc.zst", crawl), ("c.wacz", wacz)].into_iter().chain(html);
     let below = prefix.split_once('/').unwrap().1;
     for (name, bytes) in files {
         let path = local.path().join(format!("documents/dt={DT}/{name}"));
@@ -675,7 +682,7 @@ fn crawls_on_s3_are_read_as_on_disk_even_where_answers_break_off() {
         (counts, kept["n_keep"].clone(), support::snapshot(&dir.path().join("kept")))
     });
     assert_eq!((&on_s3.0, &on_s3.1), (&on_disk.0, &on_disk.1));
-    assert_eq!(on_disk.0[0], 401, "{:?}", on_disk.0);
+    assert_eq!(on_disk.0[0], 403, "{:?}", on_disk.0);
     assert!(on_s3.2 == on_disk.2, "survivors differ");
 }
 

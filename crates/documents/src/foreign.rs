@@ -117,6 +117,11 @@ pub fn shown(beginning: &[u8]) -> String {
 }
 
 impl Foreign {
+    /// Returns whether it is ARC, in whose files there may be pages like those of WARC files.
+    pub fn is_arc(self) -> bool {
+        self.name == "ARC"
+    }
+
     /// Returns the reason why a file of this format is refused, and the remedy.
     pub fn reason(self, url: &str) -> String {
         let stem = url.rsplit_once('.').map_or(url, |(stem, _)| stem);

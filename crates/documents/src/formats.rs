@@ -7,7 +7,7 @@ use nearprint_warc::Packing;
 use super::file_name::ending;
 use super::filter::{FileFilter, FilterTarget, RowCounts};
 use super::reader::{Format, Rows};
-use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, warc, warc_file, warc_filter};
+use super::{html, html_filter, jsonl, jsonl_filter, parquet, parquet_filter, wacz, warc, warc_file, warc_filter};
 
 /// All formats. Messages and the help text take the names and endings from here.
 pub const FORMATS: &[Format] = &[
@@ -32,6 +32,7 @@ pub const FORMATS: &[Format] = &[
         filter: warc_filter::filter,
         rows: Rows::AtBytes,
     },
+    Format { name: "WACZ", endings: &[wacz::ENDING], open: wacz::open, filter: wacz::filter, rows: Rows::AtBytes },
     Format { name: "HTML", endings: &["html", "htm"], open: html::open, filter: html_filter::filter, rows: Rows::One },
 ];
 
@@ -58,7 +59,17 @@ pub fn holds_one_document(url: &str) -> bool {
 /// Returns whether a file of this name says of each of its rows when it was fetched.
 #[must_use]
 pub fn has_fetch_times(url: &str) -> bool {
-    Format::of(url).is_some_and(|format| format.name == "WARC")
+    Format::of(url).is_some_and(|format| format.rows == Rows::AtBytes)
+}
+
+/// Returns the name of the file that a filter writes for a file of this name: it has the same name and format, but the
+/// survivors of a WACZ are a WARC file.
+#[must_use]
+pub fn filtered_name(name: &str) -> String {
+    match Format::of(name) {
+        Some(Format { name: "WACZ", .. }) => format!("{name}.warc.gz"),
+        _ => name.to_owned(),
+    }
 }
 
 /// Returns the place of a row in a file for messages. The rows of WARC files are numbered by their place in the bytes.
@@ -89,8 +100,9 @@ pub fn endings() -> String {
     format!("{} or {last}, {} allowed after it", first.join(", "), packed.join(" or "))
 }
 
-/// Writes what a filter lets through of a document file, in the format of the file and in the order of its rows. The
-/// memory that this takes does not grow with the file: it grows with its largest row group by a byte a row.
+/// Writes what a filter lets through of a document file, in the format of the file (of a WACZ, as a WARC file) and in the
+/// order of its rows. The memory that this takes does not grow with the file: it grows with its largest row group by a
+/// byte a row.
 ///
 /// ```
 /// use std::sync::Arc;

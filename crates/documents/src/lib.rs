@@ -1,4 +1,4 @@
-//! Documents: rows of Parquet or JSONL files, or pages of WARC or HTML files, with an id, a text and, if configured,
+//! Documents: rows of Parquet or JSONL files, or pages of WARC, WACZ or HTML files, with an id, a text and, if configured,
 //! keep-order columns.
 //!
 //! [`Documents`] reads those of a place, in any of the [`FORMATS`], and [`filter_file`] copies those of a file that a
@@ -29,6 +29,7 @@ mod passed;
 mod place;
 mod quarantine;
 mod reader;
+mod wacz;
 mod warc;
 mod warc_file;
 mod warc_filter;
@@ -47,7 +48,8 @@ pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, RevisitColumns, SpanR
 pub use error::Absent;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{
-    FORMATS, endings, filter_file, has_fetch_times, holds_one_document, is_document_name, left_out, row_place,
+    FORMATS, endings, filter_file, filtered_name, has_fetch_times, holds_one_document, is_document_name, left_out,
+    row_place,
 };
 pub use found::KnownFiles;
 pub use html::page_text;

@@ -1,4 +1,4 @@
-//! Large packed WARC files, read in spans.
+//! Large packed WARC files, alone and in WACZ files, read in spans.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -81,6 +81,30 @@ async fn a_large_packed_file_is_read_by_several_tasks_that_give_the_rows_of_the_
     let (of_file, of_whole) = places(&context, documents.ranges()).await;
     let (of_spans, notes) = places(&context, ranges).await;
     assert_eq!((of_file.len(), of_whole.spans.len()), (15, 0));
+    assert_eq!((of_spans, &notes.passed), (of_file, &of_whole.passed));
+    assert!(joins(&notes, file.len()));
+}
+
+#[tokio::test]
+async fn the_warc_files_of_a_wacz_are_read_by_several_tasks_that_give_its_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut zip = rawzip::ZipArchiveWriter::new(Vec::new());
+    for (name, warc) in [("1.warc.gz", crawl(2)), ("2.warc.gz", crawl(15)), ("3.warc", b"\r\n".repeat(10))] {
+        let (mut entry, config) = zip.new_file(format!("archive/{name}").as_str()).start().unwrap();
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(&warc).unwrap();
+        let (_, descriptor) = writer.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    let file = zip.finish().unwrap();
+    std::fs::write(folder.path().join("a.wacz"), &file).unwrap();
+    let (context, documents) = open(folder.path(), &Progress::default()).await;
+    let ranges = documents.ranges_to_join();
+    assert_eq!((ranges.len(), documents.ranges().len()), (5, 1));
+
+    let (of_file, of_whole) = places(&context, documents.ranges()).await;
+    let (of_spans, notes) = places(&context, ranges).await;
+    assert_eq!((of_file.len(), of_whole.spans.len()), (17, 0));
     assert_eq!((of_spans, &notes.passed), (of_file, &of_whole.passed));
     assert!(joins(&notes, file.len()));
 }

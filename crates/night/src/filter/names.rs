@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use nearprint_documents::filtered_name;
 use nearprint_fault::{Fault, Result};
 
 /// Returns a name for each file: its path below `base`, the folder of the night's documents; or, if not all of the files
-/// lie there, below the deepest folder that holds all of them.
+/// lie there, below the deepest folder that holds all of them. That of a WACZ is the name of a WARC file.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if two files would have one name.
@@ -13,7 +14,7 @@ pub fn names(base: Option<&str>, urls: &[&str]) -> Result<Vec<String>> {
     let base = base.map(|base| base.trim_end_matches('/'));
     let all: Option<Vec<Vec<&str>>> = urls.iter().map(|url| parts_below(base?, url)).collect();
     let all = all.unwrap_or_else(|| without_common_folder(urls.iter().map(|url| parts(url)).collect()));
-    let names: Vec<String> = all.into_iter().map(|parts| parts.join("/")).collect();
+    let names: Vec<String> = all.into_iter().map(|parts| filtered_name(&parts.join("/"))).collect();
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, url) in names.iter().zip(urls) {
         if let Some(other) = known.insert(name, url) {
@@ -58,6 +59,7 @@ mod tests {
         assert_eq!(names(None, &below[1..]).unwrap(), ["a.parquet"]);
         assert_eq!(names(night, &["/x/dt=1/a.jsonl", "/x/dt=2/a.jsonl"]).unwrap(), ["dt=1/a.jsonl", "dt=2/a.jsonl"]);
         assert_eq!(names(None, &["s3://b/k/a.jsonl", "s3://b/k/c.jsonl"]).unwrap(), ["a.jsonl", "c.jsonl"]);
+        assert_eq!(names(None, &["/x/a.wacz", "/x/b.warc.gz"]).unwrap(), ["a.wacz.warc.gz", "b.warc.gz"]);
         assert_eq!(names(None, &[]).unwrap(), [""; 0]);
     }
 
