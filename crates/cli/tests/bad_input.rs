@@ -303,6 +303,29 @@ fn a_place_of_other_files_names_them_and_is_late_only_while_they_are_being_writt
 }
 
 #[test]
+fn files_that_are_still_being_written_are_counted_and_named_beside_those_that_are_read() {
+    let night = Night::new("");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    for name in ["b.warc.gz.open", "c.warc.open", "d.warc.gz.part", "e.wacz.tmp", "crawl.log"] {
+        std::fs::write(night.path().join(format!("documents/dt={DT}/{name}")), "x").unwrap();
+    }
+    let done = night.run(DT, &[]).expect_success();
+    let counts = ["n_ignored_files", "n_unfinished_files"].map(|key| done.json()[key].as_u64());
+    assert_eq!(counts, [Some(5), Some(4)]);
+    let named = |name: &str, said: &str| done.stderr.lines().any(|line| line.contains(name) && line.contains(said));
+    assert!(named("b.warc.gz.open", "still being written, by its name: passed over"), "{}", done.stderr);
+    assert!(named("e.wacz.tmp", "still being written") && named("crawl.log", "not a file of documents"));
+    for (format, said) in [
+        ("text", ["4 files still being written by the name, not read", "1 file of other kinds"]),
+        ("md", ["4 files are still being written, by the name: passed over.", "1 file of other kinds"]),
+    ] {
+        let args = ["report", "--config", "job.toml", "--dt", DT, "--format", format];
+        let report = nearprint_in(night.path(), &args).expect_success().stdout;
+        assert!(said.iter().all(|said| report.contains(said)), "{report}");
+    }
+}
+
+#[test]
 fn rows_that_are_no_documents_are_quarantined_with_reason_and_id() {
     let mut lines: Vec<u8> = Vec::new();
     let long = "x".repeat(5_000_000);

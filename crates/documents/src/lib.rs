@@ -59,7 +59,7 @@ pub use nearprint_warc::{Seam, spans_join};
 pub use open::too_many_bad_files;
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use passed::{Passed, PassedReason};
-pub use place::{DocumentPlace, FileList, night_pattern};
+pub use place::{DocumentPlace, FileList, is_unfinished, night_pattern};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, FileRows, InputPolicy, MAX_REPEATED_IDS, Repeats};
 pub use reader::{DocumentReader, Format, RowFault};
 pub use web_pages::{Revisits, WarcId, WebPages};

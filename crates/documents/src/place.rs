@@ -222,7 +222,9 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
 /// The endings of files that a crawler or a download still writes.
 const UNFINISHED: [&str; 3] = [".open", ".part", ".tmp"];
 
-fn is_unfinished(url: &str) -> bool {
+/// Returns whether the name of a file says that a crawler or a download still writes it.
+#[must_use]
+pub fn is_unfinished(url: &str) -> bool {
     UNFINISHED.iter().any(|ending| url.ends_with(ending))
 }
 

@@ -22,9 +22,10 @@ pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
     some(documents.n_bad_files, &|| {
         format!("{} that cannot be read: the manifest has the reasons", counted(documents.n_bad_files, "file"))
     });
-    some(documents.n_ignored_files, &|| {
-        format!("{} of other kinds among the documents, not read", counted(documents.n_ignored_files, "file"))
-    });
+    let n_unfinished = documents.n_unfinished_files;
+    some(n_unfinished, &|| format!("{} still being written by the name, not read", counted(n_unfinished, "file")));
+    let n_other = documents.n_ignored_files.saturating_sub(n_unfinished);
+    some(n_other, &|| format!("{} of other kinds among the documents, not read", counted(n_other, "file")));
     let counts = &summary.counts;
     some(counts.n_orphaned, &|| {
         let orphaned = match counts.n_orphaned {

@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{
     BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, FileRows, InputPolicy,
-    PassedReason, Repeats, Revisits, RowFault, row_place, spans_join, too_many_bad_files,
+    PassedReason, Repeats, Revisits, RowFault, is_unfinished, row_place, spans_join, too_many_bad_files,
 };
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
@@ -86,6 +86,9 @@ pub struct FingerprintCounts {
     pub n_files: u64,
     /// The number of files of other kinds in the same folder, which were passed over.
     pub n_ignored_files: u64,
+    /// The number of those of them whose names say that they are still being written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub n_unfinished_files: u64,
     /// The number of rows that are documents.
     pub n_documents: u64,
     /// The number of documents with a fingerprint.
@@ -201,7 +204,11 @@ pub async fn fingerprint_documents(
     work: CommandContext<'_>,
 ) -> Result<Fingerprinted> {
     for file in &documents.ignored {
-        tracing::warn!(file, "not a file of documents by its name: passed over");
+        if is_unfinished(file) {
+            tracing::warn!(file, "still being written, by its name: passed over");
+        } else {
+            tracing::warn!(file, "not a file of documents by its name: passed over");
+        }
     }
     let (resources, input) = (work.resources, &request.input);
     let threads = resources.n_threads();
@@ -517,6 +524,7 @@ fn counts(
     FingerprintCounts {
         n_files: documents.files().count() as u64 - notes.bad.len() as u64,
         n_ignored_files: documents.ignored.len() as u64,
+        n_unfinished_files: documents.ignored.iter().filter(|file| is_unfinished(file)).count() as u64,
         n_documents: batch.len() as u64,
         n_fingerprinted: batch.fingerprints.n_values(),
         n_too_short: skipped(SkipReason::TooShort),

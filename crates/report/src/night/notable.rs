@@ -101,7 +101,9 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
         n => format!("{} documents of earlier nights, whose representatives are gone, were decided again", grouped(n)),
     };
     say(n, format!("{orphaned}: {n_restored} restored."));
-    let n = documents.n_ignored_files;
+    let n = documents.n_unfinished_files;
+    say(n, format!("{} still being written, by the name: passed over.", are(n, "file")));
+    let n = documents.n_ignored_files.saturating_sub(n);
     say(n, format!("{} of other kinds: they were passed over.", counted(n, "file")));
     let n = documents.n_files_without_checksums;
     say(
