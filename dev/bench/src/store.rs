@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{ArrayRef, RecordBatch, UInt32Array, new_null_array};
-use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SKETCH, with_all_sketches};
+use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt32Array, new_null_array};
+use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, RUN, SKETCH, TEXT_HASH, with_all_sketches};
 use nearprint_parquet::upload;
 use nearprint_profile::{ALGORITHM_VERSION, by_name};
 use nearprint_storage::{Progress, Storage, TempFolder};
 use nearprint_store::{ChangeSet, MadeBy, Night, NightChanges, RunWriter, StagedRun, Store, id_hash};
 use nearprint_tokenize::Resources;
+use xxhash_rust::xxh3::xxh3_128;
 
-use crate::data::Sets;
+use crate::data::{Rng, Sets};
 use crate::files::{column, url};
 use crate::{Result, print};
 
@@ -40,7 +41,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Writes the nights, each with a commit. All documents are kept, and near one another only by chance.
+    /// Writes the nights, each with a commit. All documents are kept, and near one another only by chance. Their texts are those
+    /// of [`text`], from which their fingerprints do not come.
     pub fn run(&self) -> Result<()> {
         tokio::runtime::Runtime::new()?.block_on(self.write())
     }
@@ -100,6 +102,10 @@ impl Args {
                     Ok(match name {
                         FINGERPRINT | DOC_ID => column(name, values)?,
                         SKETCH if has_sketches => column(name, values)?,
+                        TEXT_HASH => {
+                            let hashes = values.iter().map(|&value| xxh3_128(text(value).as_bytes()).to_be_bytes());
+                            Arc::new(FixedSizeBinaryArray::try_from_iter(hashes)?)
+                        }
                         N_FEATURES if has_sketches => Arc::new(UInt32Array::from(vec![100; values.len()])),
                         _ => new_null_array(columns.field_with_name(name)?.data_type(), values.len()),
                     })
@@ -111,4 +117,11 @@ impl Args {
         ids.sort_unstable();
         Ok(writer.finish(ids.into_iter(), &[], Some(&[]))?)
     }
+}
+
+/// Returns the text of the document of a fingerprint: 40 of 60,000 words, as normalisation leaves it.
+fn text(value: u64) -> String {
+    let mut words = Rng(value);
+    let words: Vec<String> = (0..40).map(|_| format!("w{:05x}", words.next() % 60_000)).collect();
+    words.join(" ")
 }
