@@ -32,7 +32,7 @@ try:
 except ImportError:
     SparkSession = None
 
-TABLES = ["pairs", "decisions", "superseded", "skipped", "quarantine", "redecided"]
+TABLES = ["pairs", "decisions", "superseded", "skipped", "quarantine", "redecided", "stubs", "hosts"]
 JOB = 'documents = "crawl"\nstore = "store"\noutput = "results"\ncreate_store = true\nmax_bad_rows = 9\n'
 
 

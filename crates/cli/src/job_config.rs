@@ -10,7 +10,7 @@ use nearprint_documents::{
 use nearprint_fault::{Fault, foreign};
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_night::{Breakers, usual_lost_share};
-use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
+use nearprint_pipeline::{ClusterRule, PairsMode, Resources, StubRules};
 use nearprint_profile::{self as profile, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig};
 use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
@@ -155,6 +155,9 @@ pub struct JobConfig {
     /// The settings by which s3:// is reached.
     #[schemars(extend("x-digest" = "none"))]
     s3: S3Config,
+    /// What a stub is: a wall, a soft error, an interstitial.
+    #[schemars(extend("x-digest" = "night"))]
+    pub stubs: StubRules,
     /// The limits of nights that look unlike any crawl.
     #[schemars(extend("x-digest" = "none"))]
     pub breakers: Breakers,
@@ -279,6 +282,7 @@ impl Default for JobConfig {
             join: None,
             resources: ResourcesConfig::default(),
             s3: S3Config::default(),
+            stubs: StubRules::default(),
             breakers: Breakers::default(),
             roots: Vec::new(),
             clone_roots: Vec::new(),
@@ -576,6 +580,10 @@ impl JobConfig {
                 break;
             }
         }
+        if let Err(fault) = self.stubs.validate() {
+            failures.push(Failure::from(fault));
+            job.stubs = StubRules::default();
+        }
         failures.extend(self.breakers.faults().into_iter().map(Failure::from));
         if !self.breakers.faults().is_empty() {
             job.breakers = Breakers::default();
@@ -800,6 +808,11 @@ impl JobConfig {
             max_rate_change: args.max_rate_change.unwrap_or(own.max_rate_change),
             max_mean_lost_share: args.max_mean_lost_share.unwrap_or(own.max_mean_lost_share),
             min_document_share: args.min_document_share.unwrap_or(own.min_document_share),
+            max_kept_fall: args.max_kept_fall.unwrap_or(own.max_kept_fall),
+            min_kept_share: args.min_kept_share.unwrap_or(own.min_kept_share),
+            max_source_fall: args.max_source_fall.unwrap_or(own.max_source_fall),
+            max_text_share: args.max_text_share.unwrap_or(own.max_text_share),
+            max_stub_share: args.max_stub_share.unwrap_or(own.max_stub_share),
             ..own
         }
     }

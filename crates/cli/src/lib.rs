@@ -70,7 +70,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         return summary::print_failure(&failure, global.json, Some(&asked));
     }
     exit_code::keep_panics_to_one_line();
-    let outcome = watched(&matches, &global, &asked, run.as_ref(), || {
+    let outcome = watched(&matches, &global, &asked, run.as_deref(), || {
         let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine));
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(dispatch));
         let hinted = |failure: Failure| {

@@ -85,6 +85,11 @@ impl Page<'_> {
             ("max_rate_change", &measured["drop_rate"]["change"]),
             ("max_mean_lost_share", &measured["lost_share"]["mean"]),
             ("min_document_share", &measured["documents"]["share"]),
+            ("max_kept_fall", &measured["fallen"]["fall"]),
+            ("min_kept_share", &measured["smallest"]["share"]),
+            ("max_source_fall", &measured["fallen_source"]["fall"]),
+            ("max_text_share", &measured["largest_text"]["share"]),
+            ("max_stub_share", &measured["stubs"]["share"]),
         ];
         let tripped = summary["breakers"].as_array().into_iter().flatten();
         let tripped: Vec<_> = tripped.filter_map(|breaker| breaker["name"].as_str()).collect();
@@ -106,6 +111,8 @@ impl Page<'_> {
         let recrawls = [("new", &summary["n_new"]), ("same", &summary["n_same"]), ("changed", &summary["n_changed"])];
         let help = "Documents of that night by how they compare with the nights before";
         self.each("night_recrawls", help, "recrawl", &recrawls.map(number));
+        let stubs = &summary["by_reason"]["drop_stub"];
+        self.one("night_stubs", "Stubs of that night", stubs.as_f64().or(summary["n_drop"].as_f64().map(|_| 0.0)));
         let counts = [
             ("night_documents", "Documents of that night", "n_documents"),
             ("night_existing_fingerprints", "Fingerprints of earlier nights that it was joined with", "n_existing"),

@@ -77,16 +77,85 @@ fn a_next_command_takes_ids_for_nothing_but_ids_and_none_with_control_characters
 }
 
 #[test]
-fn copies_of_one_text_never_stop_a_night() {
-    let night = Night::new("[breakers]\nmax_cluster = 20\nmin_source_documents = 10\n");
-    let same = text(1, 80);
-    let rows: Vec<(String, String)> =
-        (0..2000).map(|i| (format!("https://example.com/error/{i}"), same.clone())).collect();
-    documents(&night, DT, &rows);
+fn copies_of_one_text_stop_a_night_only_where_a_source_has_little_else() {
+    let job = "[breakers]\nmax_cluster = 20\nmin_source_documents = 10\n";
+    let same = text(1, 400);
+    let copies = |n: usize| (0..n).map(|i| (format!("https://example.com/one?session={i}"), same.clone()));
+    let others = (0..300).map(|i| (format!("https://example.com/{i}"), text(100 + i, 60)));
+    let night = Night::new(job);
+    documents(&night, DT, &copies(2000).chain(others).collect::<Vec<_>>());
     let summary = night.run(DT, &[]).expect_success().json();
     assert_eq!(summary["measured"]["largest_cluster"]["n_documents"], 2000);
     assert_eq!(summary["measured"]["largest_cluster"]["n_texts"], 1);
     assert_eq!(summary["breakers"], serde_json::json!([]));
+
+    let others = (0..200).map(|i| (format!("https://example.com/{i}"), text(100 + i, 60)));
+    let night = Night::new(job);
+    documents(&night, DT, &copies(2000).chain(others).collect::<Vec<_>>());
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_text_share", "--max-text-share");
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    assert_eq!((&evidence["source"], &evidence["n_of_text"]), (&"example.com".into(), &2000.into()));
+    night.run(DT, &["--max-text-share", "0.95"]).expect_success();
+}
+
+/// Documents without a source, of which some have a text of their own.
+fn repeating(dt: &str, n: usize, n_texts: usize) -> Vec<(String, String)> {
+    (0..n).map(|i| (format!("{dt}-{i:05}"), text((i % n_texts) as u64, 60))).collect()
+}
+
+#[test]
+fn a_first_night_of_few_texts_is_stopped() {
+    let night = Night::new("[breakers]\nmin_source_documents = 100\n");
+    documents(&night, DT, &repeating(DT, 300, 3));
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "min_kept_share", "--min-kept-share");
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    assert_eq!((evidence["share"].as_f64(), evidence["n_documents"].as_u64()), (Some(0.01), Some(300)));
+    night.run(DT, &["--min-kept-share", "0.01"]).expect_success();
+    // What is too small for a share says nothing.
+    let night = Night::new("");
+    documents(&night, DT, &repeating(DT, 300, 3));
+    night.run(DT, &[]).expect_success();
+}
+
+#[test]
+fn a_night_of_far_fewer_texts_than_the_nights_before_is_stopped_though_most_are_always_dropped() {
+    let night = Night::new("[breakers]\nmax_source_fall = 1\nmax_text_share = 1\n");
+    let of_site = |dt: &str, n_texts: u64| -> Vec<(String, String)> {
+        // New texts each night.
+        let seed = dt.bytes().map(u64::from).sum::<u64>() * 1000;
+        (0..300).map(|i| (format!("https://example.com/{dt}/{i}"), text(seed + i % n_texts, 400))).collect()
+    };
+    for dt in ["2026-11-17", "2026-11-18", "2026-11-19"] {
+        documents(&night, dt, &of_site(dt, 60));
+        night.run(dt, &[]).expect_success();
+    }
+    documents(&night, DT, &of_site(DT, 11));
+    let done = night.run(DT, &[]);
+    expect_stopped(&night, &done, "max_kept_fall", "--max-kept-fall");
+    let evidence = &done.json()["breakers"][0]["evidence"];
+    assert_eq!((evidence["n_nights"].as_u64(), evidence["median"].as_f64()), (Some(3), Some(0.2)), "{evidence}");
+    night.run(DT, &["--max-kept-fall", "0.9"]).expect_success();
+}
+
+#[test]
+fn a_source_of_far_fewer_texts_than_before_stops_a_night_that_is_usual_as_a_whole() {
+    let night = Night::new("[breakers]\nmin_source_documents = 100\n");
+    let night_of = |n_texts: usize| -> Vec<(String, String)> {
+        let usual = (0..900).map(|i| (format!("https://usual.example/{i}"), text(5_000 + i, 60)));
+        let site = (0..100).map(|i| (format!("https://site.example/{i}"), text((i % n_texts) as u64, 400)));
+        usual.chain(site).collect()
+    };
+    for dt in ["2026-11-17", "2026-11-18", "2026-11-19"] {
+        documents(&night, dt, &night_of(100));
+        night.run(dt, &[]).expect_success();
+    }
+    documents(&night, DT, &night_of(9));
+    let done = night.run(DT, &["--max-text-share", "1"]);
+    expect_stopped(&night, &done, "max_source_fall", "--max-source-fall");
+    assert_eq!(done.json()["breakers"][0]["evidence"]["source"], "site.example");
+    night.run(DT, &["--max-source-fall", "1"]).expect_success();
 }
 
 #[test]

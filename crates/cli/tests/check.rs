@@ -45,7 +45,7 @@ fn what_two_nights_published_is_sound() {
     let night = two_nights();
     let found = check(&night).expect_success().json();
     assert_eq!((found["status"].as_str(), found["n_commits"].as_u64()), (Some("sound"), Some(2)), "{found}");
-    assert_eq!((found["n_nights"].as_u64(), found["n_files"].as_u64()), (Some(2), Some(27)), "{found}");
+    assert_eq!((found["n_nights"].as_u64(), found["n_files"].as_u64()), (Some(2), Some(31)), "{found}");
     assert_eq!(found["n_unreferenced_files"], 0, "{found}");
     let one = ["check", "--store", "store", "--dt", NIGHTS[0], "--json"];
     assert_eq!(nearprint_in(night.path(), &one).expect_success().json()["n_nights"], 1);

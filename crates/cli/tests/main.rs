@@ -59,6 +59,7 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod streams;
 mod structure;
+mod stubs;
 mod summary_file;
 mod support;
 mod tables;

@@ -96,7 +96,9 @@ fn a_key_that_is_unknown_or_missing_is_refused() {
 }
 
 /// Keys that a summary of a night has or has not.
-const IS_LEFT_OUT: [&str; 14] = [
+const IS_LEFT_OUT: [&str; 16] = [
+    "n_texts",
+    "stubs",
     "generation",
     "measured",
     "n_changed",

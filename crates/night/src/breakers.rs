@@ -1,13 +1,9 @@
 //! Circuit breakers: a night that looks unlike any crawl is not published, and the summary says why.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
-
-use nearprint_documents::url_host;
 use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_join::LossLimit;
-use nearprint_pipeline::Decisions;
-use nearprint_tasks::{QueryBatch, Sources};
+use nearprint_pipeline::{Decisions, HostCounts, NO_SOURCE};
+use nearprint_tasks::QueryBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +32,23 @@ pub struct Breakers {
     /// may be empty.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_document_share: f64,
+    /// The largest fall of the share of kept documents, or of different texts, as a part of its median over the nights
+    /// before. 1 means any.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_kept_fall: f64,
+    /// The smallest share of the documents that must be kept, and have a text of their own, where there is no median. 0
+    /// means any. Nights with fewer than `min_source_documents` documents are not looked at.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_kept_share: f64,
+    /// The largest fall of the same shares of one source. 1 means any.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_source_fall: f64,
+    /// The largest share of a source's documents that may have one text. 1 means all.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_text_share: f64,
+    /// The largest share of the documents that may be stubs. 1 means all.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_stub_share: f64,
     /// The number of nights before that are looked at.
     pub trailing_nights: usize,
 }
@@ -49,6 +62,11 @@ impl Default for Breakers {
             max_rate_change: 0.3,
             max_mean_lost_share: 0.03,
             min_document_share: 0.1,
+            max_kept_fall: 0.8,
+            min_kept_share: 0.02,
+            max_source_fall: 0.9,
+            max_text_share: 0.9,
+            max_stub_share: 0.5,
             trailing_nights: 7,
         }
     }
@@ -62,8 +80,6 @@ const LISTED: usize = 5;
 const LISTED_LOSING: usize = 10;
 /// The number of characters of an id in evidence.
 const ID_CHARS: usize = 100;
-/// The source of documents that have no value in the column of sources, or whose ids are not URLs.
-pub const NO_SOURCE: &str = "-";
 
 impl Breakers {
     /// Returns breakers that never trip.
@@ -75,12 +91,17 @@ impl Breakers {
             max_rate_change: 1.0,
             max_mean_lost_share: 1.0,
             min_document_share: 0.0,
+            max_kept_fall: 1.0,
+            min_kept_share: 0.0,
+            max_source_fall: 1.0,
+            max_text_share: 1.0,
+            max_stub_share: 1.0,
             ..Self::default()
         }
     }
 
-    /// Returns stricter breakers: the upper limits are halved, and `min_document_share` is doubled. A breaker that is
-    /// off stays off.
+    /// Returns stricter breakers: the upper limits are halved, and the lower ones are doubled. A breaker that is off stays
+    /// off.
     #[must_use]
     pub fn near(&self) -> Self {
         let half = |share: f64| if share < 1.0 { share / 2.0 } else { share };
@@ -90,6 +111,11 @@ impl Breakers {
             max_rate_change: half(self.max_rate_change),
             max_mean_lost_share: half(self.max_mean_lost_share),
             min_document_share: (self.min_document_share * 2.0).min(1.0),
+            max_kept_fall: half(self.max_kept_fall),
+            min_kept_share: (self.min_kept_share * 2.0).min(1.0),
+            max_source_fall: half(self.max_source_fall),
+            max_text_share: half(self.max_text_share),
+            max_stub_share: half(self.max_stub_share),
             ..*self
         }
     }
@@ -110,6 +136,11 @@ impl Breakers {
             ("max_rate_change", self.max_rate_change, 1),
             ("max_mean_lost_share", self.max_mean_lost_share, 1),
             ("min_document_share", self.min_document_share, 0),
+            ("max_kept_fall", self.max_kept_fall, 1),
+            ("min_kept_share", self.min_kept_share, 0),
+            ("max_source_fall", self.max_source_fall, 1),
+            ("max_text_share", self.max_text_share, 1),
+            ("max_stub_share", self.max_stub_share, 1),
         ];
         let wrong = shares.into_iter().filter(|(_, share, _)| !(0.0..=1.0).contains(share));
         let fault = |(key, share, off): (&str, f64, u8)| {
@@ -129,12 +160,22 @@ impl Breakers {
         let rate = measured.drop_rate.clone().filter(|rate| rate.change > self.max_rate_change);
         let loss = measured.lost_share.clone().filter(|loss| loss.mean > self.max_mean_lost_share);
         let documents = measured.documents.clone().filter(|documents| documents.share < self.min_document_share);
+        let fall = measured.fallen.clone().filter(|fallen| fallen.fall > self.max_kept_fall);
+        let small = measured.smallest.clone().filter(|small| small.share < self.min_kept_share);
+        let fallen = measured.fallen_source.clone().filter(|fallen| fallen.fall > self.max_source_fall);
+        let text = measured.largest_text.clone().filter(|text| text.share > self.max_text_share);
+        let stubs = measured.stubs.clone().filter(|stubs| stubs.share > self.max_stub_share);
         let evidence = [
             cluster.map(Evidence::Cluster),
             sources.map(Evidence::SourceLoss),
             rate.map(Evidence::RateChange),
             loss.map(Evidence::MeanLostShare),
             documents.map(Evidence::DocumentShare),
+            fall.map(Evidence::KeptFall),
+            small.map(Evidence::KeptShare),
+            fallen.map(Evidence::SourceFall),
+            text.map(Evidence::TextShare),
+            stubs.map(Evidence::StubShare),
         ];
         evidence
             .into_iter()
@@ -168,6 +209,16 @@ pub enum Evidence {
     MeanLostShare(MeanLoss),
     /// Of `min_document_share`.
     DocumentShare(DocumentShare),
+    /// Of `max_kept_fall`.
+    KeptFall(Fallen),
+    /// Of `min_kept_share`.
+    KeptShare(SmallShare),
+    /// Of `max_source_fall`.
+    SourceFall(Fallen),
+    /// Of `max_text_share`.
+    TextShare(LargestText),
+    /// Of `max_stub_share`.
+    StubShare(StubShare),
 }
 
 /// The sources that lose more than is allowed. Summaries have them as one list, the worst first.
@@ -216,6 +267,11 @@ impl Evidence {
             Self::RateChange(_) => breakers.max_rate_change,
             Self::MeanLostShare(_) => breakers.max_mean_lost_share,
             Self::DocumentShare(_) => breakers.min_document_share,
+            Self::KeptFall(_) => breakers.max_kept_fall,
+            Self::KeptShare(_) => breakers.min_kept_share,
+            Self::SourceFall(_) => breakers.max_source_fall,
+            Self::TextShare(_) => breakers.max_text_share,
+            Self::StubShare(_) => breakers.max_stub_share,
         }
     }
 }
@@ -230,6 +286,11 @@ impl TrippedBreaker {
             Evidence::RateChange(_) => "max_rate_change",
             Evidence::MeanLostShare(_) => "max_mean_lost_share",
             Evidence::DocumentShare(_) => "min_document_share",
+            Evidence::KeptFall(_) => "max_kept_fall",
+            Evidence::KeptShare(_) => "min_kept_share",
+            Evidence::SourceFall(_) => "max_source_fall",
+            Evidence::TextShare(_) => "max_text_share",
+            Evidence::StubShare(_) => "max_stub_share",
         }
     }
 
@@ -243,6 +304,10 @@ impl TrippedBreaker {
             Evidence::RateChange(rate) => rate.change,
             Evidence::MeanLostShare(loss) => loss.mean,
             Evidence::DocumentShare(documents) => documents.share,
+            Evidence::KeptFall(fallen) | Evidence::SourceFall(fallen) => fallen.fall,
+            Evidence::KeptShare(small) => small.share,
+            Evidence::TextShare(text) => text.share,
+            Evidence::StubShare(stubs) => stubs.share,
         }
     }
 
@@ -250,10 +315,8 @@ impl TrippedBreaker {
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let ids: &[String] = match &self.evidence {
             Evidence::Cluster(cluster) => &cluster.ids,
-            Evidence::SourceLoss(_)
-            | Evidence::RateChange(_)
-            | Evidence::MeanLostShare(_)
-            | Evidence::DocumentShare(_) => &[],
+            Evidence::StubShare(stubs) => &stubs.ids,
+            _ => &[],
         };
         ids.iter().map(String::as_str)
     }
@@ -269,10 +332,7 @@ impl TrippedBreaker {
                 format!("cluster '{cluster_id}' has {n_texts} different texts, {limit} allowed; some of it: {ids}")
             }
             Evidence::SourceLoss(LossySources { worst: SourceLoss { source, n_documents, n_near, .. }, .. }) => {
-                let source = match source.as_str() {
-                    NO_SOURCE => "without a source".to_owned(),
-                    source => format!("of source '{source}'"),
-                };
+                let source = of_source(source);
                 format!(
                     "{n_near} of {n_documents} documents {source} are dropped as near-duplicates, {} of them is allowed",
                     percent(limit)
@@ -287,6 +347,37 @@ impl TrippedBreaker {
                 "{n_documents} documents, the median of the nights before is {median}, {} of it is the least",
                 percent(limit)
             ),
+            Evidence::KeptFall(fallen) | Evidence::SourceFall(fallen) => {
+                let of = fallen.source.as_ref().map_or_else(String::new, |source| format!(" {}", of_source(source)));
+                format!(
+                    "{} of the documents{of} {}, the median of the nights before is {}: a fall of {}, {} is allowed",
+                    percent(fallen.share),
+                    fallen.of.words(),
+                    percent(fallen.median),
+                    percent(fallen.fall),
+                    percent(limit)
+                )
+            }
+            Evidence::KeptShare(small) => format!(
+                "{} of {} documents {}, {} is the least without nights before to compare with",
+                percent(small.share),
+                small.n_documents,
+                small.of.words(),
+                percent(limit)
+            ),
+            Evidence::TextShare(LargestText { source, n_documents, n_of_text, .. }) => format!(
+                "{n_of_text} of {n_documents} documents {} have one text, {} of them is allowed",
+                of_source(source),
+                percent(limit)
+            ),
+            Evidence::StubShare(StubShare { n_documents, n_stubs, ids, .. }) => {
+                let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
+                format!(
+                    "{n_stubs} of {n_documents} documents are stubs, {} of them is allowed; they answer like {}",
+                    percent(limit),
+                    ids.join(", ")
+                )
+            }
             Evidence::RateChange(DropRate { share, median, .. }) => format!(
                 "{} of the documents are dropped, the median of the nights before is {}, a change of {} is allowed",
                 percent(*share),
@@ -301,6 +392,13 @@ impl TrippedBreaker {
             ", or run once with ",
             key("no_breakers")
         ]
+    }
+}
+
+fn of_source(source: &str) -> String {
+    match source {
+        NO_SOURCE => "without a source".to_owned(),
+        source => format!("of source '{source}'"),
     }
 }
 
@@ -322,6 +420,94 @@ pub struct MeasuredNight {
     /// The number of documents. `None` means that there are too few nights before, or that the night is empty and may
     /// be empty.
     pub documents: Option<DocumentShare>,
+    /// The share that fell most against the nights before. `None` means that there are too few of them.
+    pub fallen: Option<Fallen>,
+    /// The smaller share of a night that is large enough and has too few nights before. `None` means that it is not so.
+    pub smallest: Option<SmallShare>,
+    /// The share of a source with enough documents that fell most. `None` means that no source has enough of them, in enough
+    /// nights.
+    pub fallen_source: Option<Fallen>,
+    /// The source with enough documents of which the largest share has one text.
+    pub largest_text: Option<LargestText>,
+    /// The stubs. `None` means that there are no documents.
+    pub stubs: Option<StubShare>,
+}
+
+/// What a share of documents is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShareOf {
+    /// Kept documents.
+    Kept,
+    /// Different texts.
+    Texts,
+}
+
+impl ShareOf {
+    /// Returns what is said of the documents.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Kept => "are kept",
+            Self::Texts => "have a text of their own",
+        }
+    }
+}
+
+/// A share that is smaller than in the nights before.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Fallen {
+    /// What it is a share of.
+    pub of: ShareOf,
+    /// The source that it is of, or `None` if it is of the whole night.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The share among the documents.
+    pub share: f64,
+    /// The median share of the nights before.
+    pub median: f64,
+    /// The part of the median by which the share is smaller.
+    pub fall: f64,
+    /// The number of nights before that were looked at.
+    pub n_nights: usize,
+}
+
+/// A share of a night that cannot be compared with nights before.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SmallShare {
+    /// What it is a share of.
+    pub of: ShareOf,
+    /// The number of the night's documents.
+    pub n_documents: u64,
+    /// The share among them.
+    pub share: f64,
+}
+
+/// The most frequent text of a source. Stubs do not count as documents that have it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LargestText {
+    /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
+    /// neither.
+    pub source: String,
+    /// The number of its documents.
+    pub n_documents: u64,
+    /// The number of these that have the text.
+    pub n_of_text: u64,
+    /// The share of these.
+    pub share: f64,
+}
+
+/// The stubs among the documents.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct StubShare {
+    /// The number of the night's documents.
+    pub n_documents: u64,
+    /// The number of stubs.
+    pub n_stubs: u64,
+    /// The share of these.
+    pub share: f64,
+    /// The pages whose texts most stubs have.
+    pub ids: Vec<String>,
 }
 
 /// A cluster. Its exact copies count once as texts.
@@ -410,18 +596,32 @@ impl MeasuredNight {
     pub(crate) fn of(
         batch: &QueryBatch,
         decisions: &Decisions,
-        counted: &[(Cow<'_, str>, Counted)],
+        hosts: &[HostCounts],
         breakers: &Breakers,
         loss: LossLimit,
     ) -> Self {
         Self {
             largest_cluster: largest_cluster(batch, decisions),
-            worst_sources: worst_sources(counted, breakers.min_source_documents),
-            drop_rate: None,
+            worst_sources: worst(hosts.iter().map(counted), breakers.min_source_documents),
             lost_share: mean_loss(batch, decisions).filter(|_| loss != LossLimit::NONE),
-            documents: None,
+            largest_text: largest_text(hosts, breakers.min_source_documents),
+            ..Self::default()
         }
     }
+}
+
+/// Returns the source with enough documents of which the largest share has one text.
+fn largest_text(hosts: &[HostCounts], min_documents: u64) -> Option<LargestText> {
+    let large = hosts.iter().filter(|host| host.n_documents >= min_documents && host.n_of_largest_text > 1);
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    let text = |host: &HostCounts| LargestText {
+        source: excerpt(&host.source),
+        n_documents: host.n_documents,
+        n_of_text: host.n_of_largest_text,
+        share: host.n_of_largest_text as f64 / host.n_documents as f64,
+    };
+    // Of equal shares, the first source counts.
+    large.map(text).reduce(|most, next| if next.share > most.share { next } else { most })
 }
 
 fn mean_loss(batch: &QueryBatch, decisions: &Decisions) -> Option<MeanLoss> {
@@ -455,28 +655,20 @@ fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestC
     })
 }
 
-/// Counts the documents of each source.
-pub(crate) fn counted_sources<'a>(batch: &'a QueryBatch, decisions: &Decisions) -> Vec<(Cow<'a, str>, Counted)> {
-    match &batch.sources {
-        Some(sources) => by_source(batch, decisions, sources),
-        None => by_host(batch, decisions),
-    }
-}
-
 /// Returns the sources that lost the most documents, whatever their size.
-pub(crate) fn lost_most(counted: &[(Cow<'_, str>, Counted)]) -> Vec<SourceCounts> {
-    let mut losing: Vec<_> = counted.iter().filter(|(_, (_, n_near))| *n_near > 0).collect();
-    losing.sort_by(|(a, of_a), (b, of_b)| of_b.1.cmp(&of_a.1).then_with(|| a.cmp(b)));
-    let counts = |&(source, (n_documents, n_near)): &&(Cow<'_, str>, Counted)| SourceCounts {
-        source: excerpt(source),
-        n_documents: *n_documents,
-        n_near: *n_near,
+pub(crate) fn lost_most(hosts: &[HostCounts]) -> Vec<SourceCounts> {
+    let mut losing: Vec<&HostCounts> = hosts.iter().filter(|host| host.n_near > 0).collect();
+    losing.sort_by(|a, b| b.n_near.cmp(&a.n_near).then_with(|| a.source.cmp(&b.source)));
+    let counts = |host: &&HostCounts| {
+        let (source, (n_documents, n_near)) = counted(host);
+        SourceCounts { source: excerpt(source), n_documents, n_near }
     };
     losing.iter().take(LISTED_LOSING).map(counts).collect()
 }
 
-fn worst_sources(counted: &[(Cow<'_, str>, Counted)], min_documents: u64) -> Vec<SourceLoss> {
-    worst(counted.iter().map(|(source, counts)| (&**source, *counts)), min_documents)
+/// Returns the documents of a source that were compared and are not exact copies.
+fn counted(host: &HostCounts) -> (&str, Counted) {
+    (&host.source, (host.n_keep + host.n_near, host.n_near))
 }
 
 /// Returns the sources of a manifest with enough documents that lose the largest shares, the worst first.
@@ -502,54 +694,7 @@ fn worst<'a>(counted: impl Iterator<Item = (&'a str, Counted)>, min_documents: u
 }
 
 /// The number of documents that were compared and are not exact copies, and how many of them are near-duplicates.
-pub(crate) type Counted = (u64, u64);
-
-fn count(batch: &QueryBatch, decisions: &Decisions, mut counts_of: impl FnMut(u32, Counted)) {
-    for row in batch.rows() {
-        let near = decisions.is_near(row);
-        if near || decisions.is_kept(row) {
-            counts_of(row, (1, u64::from(near)));
-        }
-    }
-}
-
-fn add(to: &mut Counted, more: Counted) {
-    *to = (to.0 + more.0, to.1 + more.1);
-}
-
-fn by_source<'a>(batch: &QueryBatch, decisions: &Decisions, sources: &'a Sources) -> Vec<(Cow<'a, str>, Counted)> {
-    let none = sources.names.len();
-    let mut counted = vec![Counted::default(); none + 1];
-    count(batch, decisions, |row, found| {
-        add(&mut counted[sources.of_rows.get(row).map_or(none, |&source| source as usize)], found);
-    });
-    let names = sources.names.iter().map(String::as_str).chain([NO_SOURCE]);
-    names.map(Cow::Borrowed).zip(counted).collect()
-}
-
-/// Counts documents by host. The case of a host does not matter.
-fn by_host(batch: &QueryBatch, decisions: &Decisions) -> Vec<(Cow<'static, str>, Counted)> {
-    let mut counted: HashMap<String, Counted> = HashMap::new();
-    count(batch, decisions, |row, found| {
-        let id = batch.id(row);
-        let host = url_host(without_time(&id)).unwrap_or(NO_SOURCE);
-        match counted.get_mut(host) {
-            Some(counts) => add(counts, found),
-            None => drop(counted.insert(host.to_owned(), found)),
-        }
-    });
-    let mut folded: BTreeMap<String, Counted> = BTreeMap::new();
-    for (host, counts) in counted {
-        add(folded.entry(host.to_ascii_lowercase()).or_default(), counts);
-    }
-    folded.into_iter().map(|(host, counts)| (Cow::Owned(host), counts)).collect()
-}
-
-/// Returns the URL of an id of `warc_id = "url_time"`, which has a time and a blank before it, and other ids whole.
-fn without_time(id: &str) -> &str {
-    let is_time = |time: &str| time.contains('T') && time.starts_with(|c: char| c.is_ascii_digit());
-    id.split_once(' ').filter(|(time, _)| is_time(time)).map_or(id, |(_, url)| url)
-}
+type Counted = (u64, u64);
 
 fn excerpt(id: &str) -> String {
     if id.chars().nth(ID_CHARS).is_none() {

@@ -29,9 +29,11 @@ mod store_contents;
 mod summary;
 mod tables;
 
+pub use nearprint_pipeline::NO_SOURCE;
+
 pub use breakers::{
-    Breakers, DocumentShare, DropRate, Evidence, LargestCluster, LossySources, MeanLoss, MeasuredNight, NO_SOURCE,
-    SourceCounts, SourceLoss, TrippedBreaker,
+    Breakers, DocumentShare, DropRate, Evidence, Fallen, LargestCluster, LargestText, LossySources, MeanLoss,
+    MeasuredNight, ShareOf, SmallShare, SourceCounts, SourceLoss, StubShare, TrippedBreaker,
 };
 pub use check::{CheckReport, CheckRequest, CheckedReference, check};
 pub use document::{

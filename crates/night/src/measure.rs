@@ -1,12 +1,21 @@
 //! The comparison of a night with the nights before it.
 
+use std::collections::HashMap;
+
+use arrow::datatypes::Int64Type;
+use futures::TryStreamExt;
 use nearprint_fault::Result;
+use nearprint_parquet::schema::SOURCE;
+use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::HostCounts;
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
-use super::breakers::{Breakers, DocumentShare, DropRate, MeanLoss, MeasuredNight, worst_listed};
+use super::breakers::{
+    Breakers, DocumentShare, DropRate, Fallen, MeanLoss, MeasuredNight, ShareOf, SmallShare, StubShare, worst_listed,
+};
 use super::manifest::Manifest;
-use super::published::generation;
+use super::published::{dataset_files, generation};
 use super::request::RunRequest;
 use super::summary::RunCounts;
 
@@ -15,8 +24,8 @@ const MIN_TRAILING_NIGHTS: usize = 3;
 
 impl MeasuredNight {
     /// Measures a published night from what its manifest and those of the nights before it say, the newest of these first.
-    /// `lost_share` is what its decisions say. The largest cluster is not measured, and of sources only those that the
-    /// manifest lists.
+    /// `lost_share` is what its decisions say. The largest cluster and the most frequent text are not measured, and of sources
+    /// only those that the manifest lists.
     #[must_use]
     pub fn of_published(
         counts: &RunCounts,
@@ -26,17 +35,37 @@ impl MeasuredNight {
     ) -> Self {
         let before = &before[..before.len().min(breakers.trailing_nights)];
         Self {
-            largest_cluster: None,
             worst_sources: worst_listed(&counts.sources, breakers.min_source_documents),
-            drop_rate: drop_rate(counts, before),
             lost_share: lost_share.filter(MeanLoss::is_enough),
-            documents: document_share(counts, before, true),
+            ..Self::default()
+        }
+        .compared(counts, before, breakers, true)
+    }
+
+    /// Adds what counts alone say, and the comparison with those of the nights before.
+    fn compared(self, counts: &RunCounts, before: &[RunCounts], breakers: &Breakers, allow_empty: bool) -> Self {
+        let fallen = [ShareOf::Kept, ShareOf::Texts].into_iter().filter_map(|of| fallen(counts, before, of));
+        let fallen = fallen.max_by(|a, b| a.fall.total_cmp(&b.fall));
+        Self {
+            drop_rate: drop_rate(counts, before),
+            documents: document_share(counts, before, allow_empty),
+            smallest: smallest(counts, breakers).filter(|_| fallen.is_none()),
+            fallen,
+            stubs: stub_share(counts),
+            ..self
         }
     }
 
     /// Adds the comparison with the nights before, from their manifests. A manifest that cannot be read is a warning.
-    pub(crate) async fn compare(&mut self, storage: &Storage, store: &Store, request: &RunRequest, counts: &RunCounts) {
+    pub(crate) async fn compare(
+        &mut self,
+        storage: &Storage,
+        store: &Store,
+        request: &RunRequest,
+        (counts, hosts): (&RunCounts, &[HostCounts]),
+    ) {
         let mut before = Vec::new();
+        let mut sources = SourceShares::of(hosts, &request.breakers);
         for night in store.before(&request.dt).into_iter().rev().take(request.breakers.trailing_nights) {
             match night_counts(storage, night).await {
                 Ok(counts) => before.push(counts),
@@ -44,11 +73,57 @@ impl MeasuredNight {
                     tracing::warn!(night = night.dt, %error, "its manifest cannot be read: left out of the median")
                 }
             }
+            if let Err(error) = sources.add(storage, store, night).await {
+                tracing::warn!(night = night.dt, %error, "its sources cannot be read: left out of their medians");
+            }
         }
-        self.drop_rate = drop_rate(counts, &before);
-        self.documents = document_share(counts, &before, request.input.allow_empty);
+        self.fallen_source = sources.fallen();
+        *self = std::mem::take(self).compared(counts, &before, &request.breakers, request.input.allow_empty);
     }
 }
+
+/// Compares a share with its median over the nights before that had documents and know it.
+fn fallen(counts: &RunCounts, before: &[RunCounts], of: ShareOf) -> Option<Fallen> {
+    let shares: Vec<f64> = before.iter().filter_map(|counts| share_of(counts, of)).collect();
+    let (share, n_nights) = (share_of(counts, of)?, shares.len());
+    let median = median(shares).filter(|median| n_nights >= MIN_TRAILING_NIGHTS && *median > 0.0)?;
+    Some(Fallen { of, source: None, share, median, fall: fall(share, median), n_nights })
+}
+
+/// Returns the part of a median by which a share is smaller.
+fn fall(share: f64, median: f64) -> f64 {
+    (1.0 - share / median).max(0.0)
+}
+
+/// Returns the smaller one of the shares of a night with enough documents.
+fn smallest(counts: &RunCounts, breakers: &Breakers) -> Option<SmallShare> {
+    let n_documents = counts.documents.n_documents;
+    let small = |of| share_of(counts, of).map(|share| SmallShare { of, n_documents, share });
+    let both = [ShareOf::Kept, ShareOf::Texts].into_iter().filter_map(small);
+    let smaller = both.reduce(|least, next| if next.share < least.share { next } else { least });
+    smaller.filter(|_| n_documents >= breakers.min_source_documents)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn share_of(counts: &RunCounts, of: ShareOf) -> Option<f64> {
+    let n = counts.documents.n_documents;
+    let part = match of {
+        ShareOf::Kept => Some(counts.decisions.n_keep),
+        ShareOf::Texts => counts.n_texts,
+    };
+    part.filter(|_| n > 0).map(|part| part as f64 / n as f64)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+fn stub_share(counts: &RunCounts) -> Option<StubShare> {
+    let n_documents = counts.documents.n_documents;
+    let n_stubs = counts.n_stubs();
+    let ids = counts.stubs.iter().take(LISTED).map(|class| class.stub_id.clone()).collect();
+    (n_documents > 0).then(|| StubShare { n_documents, n_stubs, share: n_stubs as f64 / n_documents as f64, ids })
+}
+
+/// The number of pages that evidence lists.
+const LISTED: usize = 3;
 
 fn drop_rate(counts: &RunCounts, before: &[RunCounts]) -> Option<DropRate> {
     let shares: Vec<f64> = before.iter().filter_map(drop_share).collect();
@@ -84,5 +159,69 @@ async fn night_counts(storage: &Storage, night: &Night) -> Result<RunCounts> {
 #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
 fn drop_share(counts: &RunCounts) -> Option<f64> {
     let n = counts.documents.n_documents;
-    (n > 0).then(|| counts.decisions.n_drop as f64 / n as f64)
+    // Stubs are dropped for no other document.
+    (n > 0).then(|| (counts.decisions.n_drop - counts.n_stubs()) as f64 / n as f64)
+}
+
+/// The shares of the sources with enough documents, in the nights before.
+struct SourceShares<'a> {
+    hosts: HashMap<&'a str, &'a HostCounts>,
+    min_documents: u64,
+    /// The shares of kept documents and of different texts.
+    before: HashMap<&'a str, Vec<[f64; 2]>>,
+}
+
+impl<'a> SourceShares<'a> {
+    fn of(hosts: &'a [HostCounts], breakers: &Breakers) -> Self {
+        let min_documents = breakers.min_source_documents.max(1);
+        let large = hosts.iter().filter(|host| host.n_documents >= min_documents);
+        Self { hosts: large.map(|host| (host.source.as_str(), host)).collect(), min_documents, before: HashMap::new() }
+    }
+
+    /// Adds the shares of a night. Nothing is read if no source has enough documents tonight.
+    async fn add(&mut self, storage: &Storage, store: &Store, night: &Night) -> Result<()> {
+        if self.hosts.is_empty() {
+            return Ok(());
+        }
+        const COLUMNS: [&str; 4] = [SOURCE, "n_documents", "n_keep", "n_texts"];
+        for file in dataset_files(storage, store, night, "hosts").await? {
+            let parquet = ParquetFile::open(file).await?;
+            let mut batches = parquet.stream(parquet.whole(&COLUMNS))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                let names = columns.strings(SOURCE)?;
+                let count = |name: &str| columns.primitive::<Int64Type>(name);
+                let (n_documents, n_keep, n_texts) = (count("n_documents")?, count("n_keep")?, count("n_texts")?);
+                for row in 0..batch.num_rows() {
+                    let n = n_documents.value(row).unsigned_abs();
+                    let Some((name, _)) = self.hosts.get_key_value(names.value(row)) else { continue };
+                    if n >= self.min_documents {
+                        #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+                        let share = |part: i64| part as f64 / n as f64;
+                        let shares = [share(n_keep.value(row)), share(n_texts.value(row))];
+                        self.before.entry(*name).or_default().push(shares);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the share that fell most. Of equal falls, the first source's counts.
+    fn fallen(&self) -> Option<Fallen> {
+        let fallen = |(name, before): (&&str, &Vec<[f64; 2]>)| {
+            let host = self.hosts.get(name)?;
+            let now = [(ShareOf::Kept, host.kept_share()), (ShareOf::Texts, host.texts_share())];
+            let of = |(at, (of, share)): (usize, (ShareOf, f64))| {
+                let n_nights = before.len();
+                let median = median(before.iter().map(|shares| shares[at]).collect());
+                let median = median.filter(|median| n_nights >= MIN_TRAILING_NIGHTS && *median > 0.0)?;
+                let source = Some((*name).to_owned());
+                Some(Fallen { of, source, share, median, fall: fall(share, median), n_nights })
+            };
+            now.into_iter().enumerate().filter_map(of).max_by(|a, b| a.fall.total_cmp(&b.fall))
+        };
+        let all = self.before.iter().filter_map(fallen);
+        all.max_by(|a, b| a.fall.total_cmp(&b.fall).then_with(|| b.source.cmp(&a.source)))
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nearprint_documents::BadFile;
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::{FileRecord, StagedFile, mend_files, upload_new};
-use nearprint_pipeline::SpillStats;
+use nearprint_pipeline::{HostCounts, SpillStats};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
@@ -34,6 +34,8 @@ pub(crate) struct Staged {
     pub(crate) overruled: Vec<(Night, Option<ResultsLeft>)>,
     pub(crate) bad_files: Vec<BadFile>,
     pub(crate) counts: RunCounts,
+    /// The counts of its sources.
+    pub(crate) hosts: Vec<HostCounts>,
     pub(crate) references: Vec<JoinedReference>,
     pub(crate) spill: SpillStats,
     pub(crate) n_tables: usize,
@@ -88,6 +90,7 @@ pub(crate) async fn publish(
     let night = Night {
         dt: request.dt.clone(),
         redecides: run.redecides(),
+        has_stubs: staged.counts.n_stubs() > 0,
         run,
         joined: JoinedRuns::of(manifest.forgotten_runs.as_deref(), &plan.joined),
         joined_as,

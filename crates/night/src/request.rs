@@ -7,7 +7,7 @@ use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPol
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::LossLimit;
 use nearprint_parquet::PublishedDataset;
-use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode};
+use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, StubRules};
 use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
 use nearprint_store::Writers;
@@ -61,6 +61,8 @@ pub struct RunRequest {
     /// features that its canonical document lacks. 1 means any. `None` means [`MAX_LOST_SHARE`], or 1 if sketches are
     /// not compared or the rule is not the star rule, because the share is then not known.
     pub max_lost_share: Option<f64>,
+    /// What a stub is.
+    pub stubs: StubRules,
     /// Whether the date may be older than the newest night.
     pub late: bool,
     /// Whether the date may be more than two days after today and after the newest input. Such a night forgets none, and
@@ -135,6 +137,7 @@ impl RunRequest {
             max_pairs: MAX_PAIRS,
             clusters: ClusterRule::default(),
             max_lost_share: None,
+            stubs: StubRules::default(),
             late: false,
             future: false,
             replace: false,
@@ -202,6 +205,10 @@ impl RunRequest {
         if max_lost_share < 1.0 {
             parts["max_lost_share"] = max_lost_share.into();
         }
+        // Left out where it is the usual one, so that nights from before there was one keep their digests.
+        if self.stubs != StubRules::default() {
+            parts["stubs"] = serde_json::json!(self.stubs);
+        }
         // Left out if there are none, so that nights without references keep their digests.
         if !references.is_empty() {
             parts["references"] = serde_json::json!(references);
@@ -238,6 +245,7 @@ impl RunRequest {
             check_date(&self.dt),
             self.profile.validate().map_err(Fault::from),
             self.breakers.validate(),
+            self.stubs.validate(),
             self.loss_limit().map(drop),
             self.documents.check(storage),
         ];

@@ -10,7 +10,9 @@ use arrow::compute::{filter_record_batch, nullif};
 use arrow::datatypes::{Date32Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_parquet::schema::{CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE};
+use nearprint_parquet::schema::{
+    CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE, STUB_ID,
+};
 use nearprint_parquet::{
     CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder,
     upload_new,
@@ -177,7 +179,9 @@ pub(crate) async fn results_without(
         forgotten.get_or_insert_default().n_documents += clusters.n_documents;
     }
     let files = staged.iter().map(|file| file.record.clone()).collect();
-    let manifest = Manifest { forgotten, files, ..manifest };
+    let mut counts = manifest.counts.clone();
+    counts.stubs.retain(|class| !ids.has(&class.stub_id));
+    let manifest = Manifest { forgotten, files, counts, ..manifest };
     Ok(Some(ResultsLeft { files: staged, manifest }))
 }
 
@@ -226,8 +230,8 @@ fn subjects(dataset: &PublishedDataset) -> &'static [&'static str] {
     match dataset.name {
         "pairs" => &["id_a", "id_b"],
         "superseded" => &["earlier_id", "new_id"],
-        // A row of the input that is no document stays, without its id.
-        "quarantine" => &[],
+        // A row of the input that is no document stays, without its id. The counts of sources name none.
+        "quarantine" | "hosts" => &[],
         _ => &[DOC_ID],
     }
 }
@@ -239,6 +243,7 @@ fn mentions(dataset: &PublishedDataset) -> &'static [&'static str] {
         REDECIDED => &[CANONICAL_ID, "former_canonical_id", FAMILY_ID],
         "changes" => &[CANONICAL_ID, CANONICAL_ID_BEFORE],
         "quarantine" => &["id"],
+        "stubs" => &[STUB_ID],
         _ => &[],
     }
 }

@@ -10,17 +10,17 @@ use nearprint_join::Origin;
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
     CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted,
-    Join, NearDuplicates, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources, SpillStats,
-    Tonight, existing_of_all, fingerprint_documents, recrawls, refuse_beyond_driver, write_quarantine, write_run,
-    write_skipped,
+    Join, NearDuplicates, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources, RowSources,
+    SpillStats, StubSearch, Tonight, count_hosts, existing_of_all, fingerprint_documents, recrawls as recrawls_of,
+    refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{JoinedNights, RECORDS, Store, probe_conditional_put};
-use nearprint_tasks::Engine;
+use nearprint_tasks::{Engine, QueryBatch};
 
-use super::breakers::{MeasuredNight, TrippedBreaker, counted_sources, lost_most};
+use super::breakers::{MeasuredNight, TrippedBreaker, lost_most};
 use super::changes::roll_others_forward;
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
@@ -220,7 +220,8 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
     let documents = std::mem::take(&mut plan.documents);
     let temp = work.resources.temp_dir()?;
     let mut staged = stage(work, request, &plan, documents, temp.path()).await?;
-    staged.measured.compare(work.storage, &plan.store, request, &staged.counts).await;
+    let counted = (&staged.counts, staged.hosts.as_slice());
+    staged.measured.compare(work.storage, &plan.store, request, counted).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
         return Ok(Attempt::Done(Box::new(stopped(request, &plan, staged, tripped))));
@@ -260,7 +261,26 @@ async fn stage(
     let earlier = with_texts(plan, request);
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, &earlier, ahead, work).await?;
     work.progress.start("earlier nights", "files", 0);
-    let recrawls = recrawls(&plan.store, &done.batch, &request.dt).await?;
+    let mut recrawls = recrawls_of(&plan.store, &done.batch, &request.dt).await?;
+    let counted = recrawls.counts(done.batch.n_rows);
+    let mut sources = RowSources::of(&done.batch);
+    let verifier = request.profile.join.verifier(request.profile.bits)?;
+    let search = StubSearch {
+        store: &plan.store,
+        batch: &done.batch,
+        sources: &sources,
+        recrawls: &recrawls,
+        verifier,
+        rules: request.stubs,
+        resources: work.resources,
+    };
+    let (stubs, rows) = search.find().await?;
+    if stubs.n() > 0 {
+        // From here on, the night does not have them.
+        sources = sources.without(&rows);
+        done.batch = done.batch.without(&rows);
+        recrawls = recrawls_of(&plan.store, &done.batch, &request.dt).await?;
+    }
     done.batch.put_first(|row| recrawls.is_incumbent(row));
     // Of equal texts, a record that has the text stays, rather than a revisit that has another document's.
     done.batch.put_revisits_last(|row| recrawls.is_same(row));
@@ -274,8 +294,8 @@ async fn stage(
     files.extend(write_quarantine(&done, folder, "quarantine")?);
     let bad_files = done.bad_files();
     let Fingerprinted { batch, counts: documents, .. } = done;
-    let (bits, verifier) = (request.profile.bits, request.profile.join.verifier(request.profile.bits)?);
-    let held_bytes = recrawls.memory_bytes();
+    let bits = request.profile.bits;
+    let held_bytes = recrawls.memory_bytes() + sources.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
     let names = plan.references.names();
     let join = Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, held_bytes };
@@ -298,7 +318,11 @@ async fn stage(
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     let families = Families::of_night(&plan.store.nights_before(&request.dt), &batch, &decisions, &recrawls).await?;
-    files.extend(decisions.write(&batch, &recrawls, |row| families.of_row(&batch, &decisions, row), folder)?);
+    let family_of = |row| families.of_row(&batch, &decisions, row);
+    files.extend(decisions.write(&batch, &recrawls, family_of, &stubs, folder)?);
+    files.extend(stubs.write(folder)?);
+    let hosts = count_hosts(&batch, &sources, &decisions, &recrawls, &stubs);
+    files.extend(write_hosts(&hosts, folder)?);
     let run_folder = folder.join("run");
     let run = write_run(&batch, &decisions, &recrawls, &families, &plan.config_digest, &run_folder)?;
     let tonight = Tonight {
@@ -323,18 +347,46 @@ async fn stage(
     };
     let (store, dt) = (&plan.store, Some(request.dt.as_str()));
     let changes = NightsChange { store, dt, tonight: Some(tonight), leaving: &leaving }.write(folder).await?;
-    let (n_same_id, by_recrawl) = (recrawls.n_same_id(), Some(recrawls.counts(batch.n_rows)));
-    let counted = counted_sources(&batch, &decisions);
-    let measured = MeasuredNight::of(&batch, &decisions, &counted, &request.breakers, loss);
-    let (decided, sources) = (decisions.counts(), lost_most(&counted));
-    let decisions = decided;
-    let counts =
-        RunCounts { documents, n_existing, n_same_id, by_recrawl, pairs, decisions, n_orphaned, n_restored, sources };
+    let measured = MeasuredNight::of(&batch, &decisions, &hosts, &request.breakers, loss);
+    let counts = RunCounts {
+        documents,
+        n_existing,
+        n_same_id: counted.n_same + counted.n_changed,
+        by_recrawl: Some(counted),
+        pairs,
+        decisions: decisions.counts(&stubs),
+        n_orphaned,
+        n_restored,
+        n_texts: Some(n_texts(&batch)),
+        stubs: stubs.largest(),
+        sources: lost_most(&hosts),
+    };
     let overruled = match plan.store.night(&request.dt).is_some_and(|night| run.is_like(&night.run)) {
         true => Vec::new(),
         false => overruled(work.storage, &plan.store, &request.dt, folder).await?,
     };
-    Ok(Staged { files, run, changes, overruled, bad_files, counts, references, spill, n_tables, n_slices, measured })
+    Ok(Staged {
+        files,
+        run,
+        changes,
+        overruled,
+        bad_files,
+        counts,
+        hosts,
+        references,
+        spill,
+        n_tables,
+        n_slices,
+        measured,
+    })
+}
+
+/// Counts the different texts of a batch.
+fn n_texts(batch: &QueryBatch) -> u64 {
+    let mut hashes: Vec<&[u8; 16]> = batch.rows().filter_map(|row| batch.text_hashes.get(row)).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.len() as u64
 }
 
 /// Returns the nights that have the texts of revisits: those before the night, also those that its commit makes the store

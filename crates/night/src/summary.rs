@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
-use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats};
+use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats, StubClass};
 use nearprint_store::RecrawlCounts;
 
 /// The outcome of a run.
@@ -122,6 +122,20 @@ pub struct RunCounts {
     /// The number of these that are kept now.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub n_restored: u64,
+    /// The number of different texts, of all documents but stubs. `None` means that release 0.2.0 published the night.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_texts: Option<u64>,
+    /// The texts that most stubs have, ten at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stubs: Vec<StubClass>,
     /// The sources that lost the most documents as near-duplicates, ten at most.
     pub sources: Vec<SourceCounts>,
+}
+
+impl RunCounts {
+    /// Returns the number of stubs.
+    #[must_use]
+    pub fn n_stubs(&self) -> u64 {
+        self.decisions.by_reason.get("drop_stub").copied().unwrap_or_default()
+    }
 }

@@ -233,7 +233,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
             }
         });
         let (here, there) = (published(&folder.path().join("here")), published(&folder.path().join("there")));
-        assert!(here == there && here.len() == 40, "{:?}\n{:?}", here.keys(), there.keys());
+        assert!(here == there && here.len() == 46, "{:?}\n{:?}", here.keys(), there.keys());
         assert!(clusters == ClusterRule::Component || processes.n_class_pairs.load(Ordering::Relaxed) > 3);
     }
 }

@@ -7,7 +7,9 @@ use std::sync::LazyLock;
 
 use arrow::datatypes::SchemaRef;
 
-use crate::schema::{CHANGES as CHANGES_SCHEMA, DECISIONS, PAIRS, QUARANTINE, REDECIDED, SKIPPED, SUPERSEDED};
+use crate::schema::{
+    CHANGES as CHANGES_SCHEMA, DECISIONS, HOSTS, PAIRS, QUARANTINE, REDECIDED, SKIPPED, STUBS, SUPERSEDED,
+};
 use crate::writer::is_part_name;
 
 /// The column by which the tables are partitioned: the night's date.
@@ -33,6 +35,8 @@ pub static PUBLISHED: &[PublishedDataset] = &[
     PublishedDataset { name: "skipped", schema: &SKIPPED },
     PublishedDataset { name: "quarantine", schema: &QUARANTINE },
     PublishedDataset { name: "redecided", schema: &REDECIDED },
+    PublishedDataset { name: "stubs", schema: &STUBS },
+    PublishedDataset { name: "hosts", schema: &HOSTS },
     PublishedDataset { name: "decisions", schema: &DECISIONS },
 ];
 

@@ -257,6 +257,44 @@ pub static REDECIDED: LazyLock<SchemaRef> = LazyLock::new(|| {
     ])
 });
 
+/// The columns of stubs, sorted by `doc_id`.
+pub static STUBS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    schema(vec![
+        required(DOC_ID, DataType::Utf8),
+        required(SOURCE, DataType::Utf8),
+        required("signal", DataType::Utf8),
+        nullable(STUB_ID, DataType::Utf8),
+        required("n_documents", DataType::Int64),
+        required("share", DataType::Float64),
+        required("n_earlier_texts", DataType::Int64),
+    ])
+});
+
+/// The columns of what each source gave in a night, sorted by `source`.
+pub static HOSTS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let count = |name: &str| required(name, DataType::Int64);
+    schema(vec![
+        required(SOURCE, DataType::Utf8),
+        count("n_documents"),
+        count("n_new"),
+        count("n_same"),
+        count("n_changed"),
+        count("n_keep"),
+        count("n_near"),
+        count("n_exact"),
+        count("n_stub"),
+        count("n_skip"),
+        count("n_texts"),
+        count("n_of_largest_text"),
+        nullable(LOST_SHARE, DataType::Float64),
+    ])
+});
+
+/// The column of the sources of documents.
+pub const SOURCE: &str = "source";
+/// The column of the page whose text a stub has.
+pub const STUB_ID: &str = "stub_id";
+
 /// The columns of the documents whose states in the corpus a commit changed, sorted by `doc_id`.
 pub static CHANGES: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![

@@ -37,6 +37,9 @@ pub use stages::fingerprint::{
     FingerprintCounts, FingerprintRequest, FingerprintSummary, Fingerprinted, fingerprint, fingerprint_batch,
     fingerprint_documents, write_quarantine, write_skipped,
 };
+pub use stages::hosts::{HostCounts, count_hosts, write_hosts};
 pub use stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};
 pub use stages::orphans::{DecidedOrphans, Redeciding, Tonight};
+pub use stages::sources::{NO_SOURCE, RowSources};
 pub use stages::store_run::{recrawls, write_run};
+pub use stages::stubs::{StubClass, StubRules, StubSearch, StubSignal, Stubs};

@@ -83,7 +83,7 @@ enum Compared {
 }
 
 async fn compared(storage: &Storage, request: &DocumentRequest, history: &DocumentHistory) -> Result<Compared> {
-    let (Some(newest), Some(representative)) = (history.nights.first(), &history.representative) else {
+    let (Some(newest), Some(representative)) = (history.newest_state(), &history.representative) else {
         return Ok(Compared::NoPair);
     };
     let Some(then) = &representative.then else { return Ok(Compared::NoPair) };

@@ -215,6 +215,9 @@ pub struct Night {
     /// the commit: they would take documents for dropped that are kept. The field is left out if it is not so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redecides: bool,
+    /// The night's results have stubs, of which its run knows nothing. The field is left out if it is not so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_stubs: bool,
     /// The dates of earlier nights that were made, or made again, since: what this night decided again about their documents
     /// counts no more. The field is left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

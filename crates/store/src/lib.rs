@@ -46,6 +46,7 @@
 //!     manifest_sha256: "of the manifest".to_owned(),
 //!     future: false,
 //!     redecides: false,
+//!     has_stubs: false,
 //!     overruled: Vec::new(),
 //! };
 //! let set = ChangeSet { number: 1, outputs: Vec::new() };
@@ -106,7 +107,7 @@ pub use reader::{JoinedNights, OwnDocuments};
 pub use redecided::{
     NewCanonical, NewDecision, RESTORED, Redecided, RedecidedRows, Redecision, StoredDecision, StoredOutcome,
 };
-pub use shadows::{EarlierState, HistoryColumns, RecrawlCounts, Recrawls, Shadow, Shadowed};
+pub use shadows::{EarlierState, HistoryColumns, Recrawl, RecrawlCounts, RecrawlHistory, Recrawls, Shadow, Shadowed};
 pub use states::{DocumentState, StateContent};
 pub use store::{KeptRun, MadeBy, NightChanges, Store, Writers, probe_conditional_put};
 pub use texts::NewestTexts;

@@ -24,7 +24,7 @@ pub struct Shadow {
 
 /// How the text of a document compares with the newest state that nights of earlier dates have of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Recrawl {
+pub enum Recrawl {
     /// They have no document of this id.
     New,
     /// Its normalised text is the same, or neither of the two has a text.
@@ -34,7 +34,9 @@ enum Recrawl {
 }
 
 impl Recrawl {
-    fn name(self) -> &'static str {
+    /// Returns its name in datasets.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::New => "new",
             Self::Same => "same",
@@ -45,10 +47,13 @@ impl Recrawl {
 
 /// What a document is to the nights before its own. Dates are days since 1970-01-01.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct DocumentHistory {
-    recrawl: Recrawl,
-    first_seen: i32,
-    last_changed: i32,
+pub struct RecrawlHistory {
+    /// How its text compares with its newest earlier state.
+    pub recrawl: Recrawl,
+    /// The date of the first night that had the id.
+    pub first_seen: i32,
+    /// The date of the night since which the document has had its text.
+    pub last_changed: i32,
 }
 
 /// A document of the night that nights of earlier dates have too.
@@ -161,7 +166,7 @@ impl Recrawls {
 
     /// Returns what some documents of the night are to the nights before.
     pub fn columns(&self, rows: impl Iterator<Item = u32>) -> HistoryColumns {
-        let histories: Vec<DocumentHistory> = rows.map(|row| self.history(row)).collect();
+        let histories: Vec<RecrawlHistory> = rows.map(|row| self.history(row)).collect();
         HistoryColumns {
             recrawl: StringArray::from_iter_values(histories.iter().map(|history| history.recrawl.name())),
             first_seen: histories.iter().map(|history| Some(history.first_seen)).collect(),
@@ -169,14 +174,15 @@ impl Recrawls {
         }
     }
 
-    fn history(&self, row: u32) -> DocumentHistory {
+    /// Returns what a document of the night is to the nights before.
+    pub fn history(&self, row: u32) -> RecrawlHistory {
         match self.earlier_of(row) {
-            None => DocumentHistory { recrawl: Recrawl::New, first_seen: self.night, last_changed: self.night },
+            None => RecrawlHistory { recrawl: Recrawl::New, first_seen: self.night, last_changed: self.night },
             Some(&Recrawled { first_seen, last_changed, is_same: true, .. }) => {
-                DocumentHistory { recrawl: Recrawl::Same, first_seen, last_changed }
+                RecrawlHistory { recrawl: Recrawl::Same, first_seen, last_changed }
             }
             Some(&Recrawled { first_seen, .. }) => {
-                DocumentHistory { recrawl: Recrawl::Changed, first_seen, last_changed: self.night }
+                RecrawlHistory { recrawl: Recrawl::Changed, first_seen, last_changed: self.night }
             }
         }
     }

@@ -73,6 +73,7 @@ impl Args {
                 manifest_sha256: String::new(),
                 future: false,
                 redecides: false,
+                has_stubs: false,
                 overruled: Vec::new(),
                 dt,
             };

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::{Result, require};
 
 /// The tables of an output.
-pub const TABLES: [&str; 6] = ["decisions", "pairs", "quarantine", "redecided", "skipped", "superseded"];
+pub const TABLES: [&str; 8] =
+    ["decisions", "hosts", "pairs", "quarantine", "redecided", "skipped", "stubs", "superseded"];
 
 /// The newest version of a table: the `add` actions of its files, by path below the table.
 pub type Active = BTreeMap<String, Value>;

@@ -75,7 +75,7 @@ const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a night: fingerprint its documents, join, decide, publish, advance the store
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Fingerprint documents into a fingerprints dataset
     Fingerprint(FingerprintArgs),
     /// Build an idf table for TF-IDF weights

@@ -113,6 +113,21 @@ pub struct BreakerArgs {
     /// Stop if there are fewer documents than this share of the median of the earlier nights; 0: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub min_document_share: Option<f64>,
+    /// Stop if the share of kept documents, or of different texts, falls by more than this part of its median; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_kept_fall: Option<f64>,
+    /// Stop if there is no such median and either share is smaller than this; 0: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub min_kept_share: Option<f64>,
+    /// Stop if either share of one source falls by more than this part of its median; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_source_fall: Option<f64>,
+    /// Stop if more than this share of a source's documents has one text; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_text_share: Option<f64>,
+    /// Stop if more than this share of the documents are stubs; 1: never
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub max_stub_share: Option<f64>,
     /// Publish regardless of the breakers
     #[arg(long)]
     pub no_breakers: bool,

@@ -26,7 +26,7 @@ pub enum StoreCommand {
     /// Forget old nights, or single documents, as if the store had never had them
     Forget(ForgetArgs),
     /// Make all nights of a store again in the store of another job: for another profile or extractor
-    Migrate(MigrateArgs),
+    Migrate(Box<MigrateArgs>),
     /// Delete everything that no commit names: replaced, dropped and forgotten nights, leftovers of killed runs, superseded
     /// segments and indexes, old commits
     Gc(GcArgs),

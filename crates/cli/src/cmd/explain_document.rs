@@ -43,7 +43,7 @@ pub(super) fn explain_document(global: &Global, args: &ExplainArgs, job: &JobCon
 }
 
 fn newest(history: &DocumentHistory) -> Result<&DocumentNight, Failure> {
-    history.nights.first().ok_or_else(|| Failure::bug("a document without a night"))
+    history.newest_state().ok_or_else(|| Failure::bug("a document without a night"))
 }
 
 /// Returns the word for what became of a document in a night.
@@ -85,6 +85,8 @@ fn text(found: &ExplainedDocument, newest: &DocumentNight) -> String {
     }
     if let Some(representative) = &history.representative {
         let _ = writeln!(out, "\n{}", standing(representative));
+    } else if newest.reason.as_deref() == Some("stub") {
+        let _ = writeln!(out, "\nNo night has it with a text of its own: see the dataset stubs");
     } else if newest.decision == "drop" {
         let _ = writeln!(out, "\nThe document that represented it was forgotten");
     }

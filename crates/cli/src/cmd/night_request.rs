@@ -93,6 +93,7 @@ fn of_job(
         max_pairs: job.max_pairs,
         clusters: job.clusters,
         max_lost_share: job.max_lost_share,
+        stubs: job.stubs,
         keep_nights: job.keep_nights,
         writers: job.writers(),
         breakers: job.breakers(breakers),

@@ -56,7 +56,9 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     line("documents", documents.n_documents, format!("  in {}", counted(documents.n_files, "file")));
     if counts.n_same_id > 0 {
         let states = if counts.n_same_id == 1 { "its earlier state" } else { "their earlier states" };
-        let by_text = [recrawled(counts), format!("in place of {states}")].into_iter().filter(|part| !part.is_empty());
+        let but = if counts.n_stubs() > 0 { ", but for stubs" } else { "" };
+        let by_text =
+            [recrawled(counts), format!("in place of {states}{but}")].into_iter().filter(|part| !part.is_empty());
         line("recrawled", counts.n_same_id, format!("  {}", by_text.collect::<Vec<_>>().join(", ")));
     }
     let of_nights =

@@ -34,6 +34,14 @@ pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
         };
         format!("{orphaned}: {} restored, see the dataset redecided", grouped(counts.n_restored))
     });
+    some(counts.n_stubs(), &|| {
+        let stubs = counted(counts.n_stubs(), "stub");
+        let largest = counts.stubs.first().map_or_else(String::new, |class| {
+            let (n, source) = (grouped(class.n_documents), named_source(&class.source));
+            format!("; {n} pages of {source} answer like {}", shown_id(&class.stub_id))
+        });
+        format!("{stubs}, whose pages keep their earlier texts: see the dataset stubs{largest}")
+    });
     some(summary.stale.len() as u64, &|| {
         let nights = counted(summary.stale.len() as u64, "later night");
         format!("{nights} made without this one, stale now: {}", summary.stale.join(", "))
@@ -53,7 +61,7 @@ fn near_limits(measured: &MeasuredNight, breakers: &Breakers) -> Vec<String> {
         let is_in = |list: &[nearprint_night::TrippedBreaker]| list.iter().any(|breaker| breaker.name() == name);
         // What stopped the night is in the error.
         if is_in(&near) && !is_in(&held) {
-            let bound = if name == "min_document_share" { "less" } else { "more" };
+            let bound = if name.starts_with("min") { "less" } else { "more" };
             lines.push(format!("{value}: {bound} than {limit} would have stopped the night ({name})"));
         }
     };
@@ -78,6 +86,27 @@ fn near_limits(measured: &MeasuredNight, breakers: &Breakers) -> Vec<String> {
         let n = counted(documents.n_documents, "document");
         let value = format!("{n}, {} in the nights before", documents.median);
         line("min_document_share", &format!("{} of that", percent(breakers.min_document_share)), value);
+    }
+    let fallen = [("max_kept_fall", &measured.fallen, breakers.max_kept_fall)];
+    let fallen = fallen.into_iter().chain([("max_source_fall", &measured.fallen_source, breakers.max_source_fall)]);
+    for (name, fallen, limit) in fallen {
+        let Some(fallen) = fallen else { continue };
+        let of = fallen.source.as_ref().map_or_else(String::new, |source| format!(" of {}", named_source(source)));
+        let (share, median) = (percent(fallen.share), percent(fallen.median));
+        let value = format!("{share} of the documents{of} {}, {median} in the nights before", fallen.of.words());
+        line(name, &format!("a fall of {}", percent(limit)), value);
+    }
+    if let Some(small) = &measured.smallest {
+        let value = format!("{} of the documents {}", percent(small.share), small.of.words());
+        line("min_kept_share", &percent(breakers.min_kept_share), value);
+    }
+    if let Some(text) = &measured.largest_text {
+        let value = format!("{} of {} have one text", percent(text.share), named_source(&text.source));
+        line("max_text_share", &percent(breakers.max_text_share), value);
+    }
+    if let Some(stubs) = &measured.stubs {
+        let value = format!("{} of the documents are stubs", percent(stubs.share));
+        line("max_stub_share", &percent(breakers.max_stub_share), value);
     }
     lines
 }

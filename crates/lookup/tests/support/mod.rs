@@ -91,6 +91,7 @@ pub async fn write(
             manifest_sha256: String::new(),
             future: false,
             redecides: false,
+            has_stubs: false,
             overruled: Vec::new(),
             dt,
         };

@@ -241,7 +241,9 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
                 () if canonical.is_null(row) => Keeper::Forgotten,
                 () => Keeper::Own(canonical.value(row).to_owned()),
             };
-            for row in (0..batch.num_rows()).filter(|&row| decisions.value(row) == "drop") {
+            // What a stub said is no text of its page.
+            let is_dropped = |row: &usize| decisions.value(*row) == "drop" && reasons.value(*row) != "stub";
+            for row in (0..batch.num_rows()).filter(is_dropped) {
                 n_drops += 1;
                 let place = if drawn.len() < request.n_sample { drawn.len() } else { random.below(n_drops) };
                 if place >= request.n_sample {

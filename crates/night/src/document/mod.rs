@@ -148,20 +148,39 @@ pub async fn document_history(
 ) -> Result<DocumentHistory> {
     let store = open_store(storage, store_url).await?;
     let states = store.states(&[id]).await?;
-    let (Some(newest), Some(oldest)) = (states.first(), states.last()) else {
-        return Err(no_such_document(storage, &store, id).await?);
-    };
-    let mut nights = Vec::with_capacity(states.len());
+    let stubs = stub_nights(storage, &store, id).await?;
+    let mut nights = Vec::with_capacity(states.len() + stubs.len());
     for (i, state) in states.iter().enumerate() {
         nights.push(night(storage, &store, state, states.get(i + 1)).await?);
     }
+    let newest_state = nights.first().cloned();
+    nights.extend(stubs);
+    nights.sort_by(|a, b| b.dt.cmp(&a.dt));
+    let (Some(newest), Some(oldest)) = (states.first(), states.last()) else {
+        let Some(first) = nights.last().map(|night| night.dt.clone()) else {
+            return Err(no_such_document(storage, &store, id).await?);
+        };
+        return Ok(DocumentHistory {
+            store: store_url.to_owned(),
+            commit: store.sequence(),
+            n_nights: store.nights().len() as u64,
+            forgotten_before: store.forgotten().map(|forgotten| forgotten.before.clone()),
+            id: id.to_owned(),
+            first_seen: first.clone(),
+            last_changed: first,
+            nights,
+            representative: None,
+            represents: None,
+            not_counted: None,
+        });
+    };
     let changed = states.windows(2).find(|pair| !has_same_text(&pair[0], &pair[1])).map_or(oldest, |pair| &pair[0]);
-    let representative = match nights.first() {
+    let representative = match &newest_state {
         Some(night) if night.decision == DROP => representative(&store, night).await?,
         _ => None,
     };
     let (mut represents, mut not_counted) = (None, None);
-    if nights.first().is_some_and(|night| night.decision == KEEP) {
+    if newest_state.is_some_and(|night| night.decision == KEEP) {
         match represented::represented(storage, &store, id, &oldest.dt, n_examples).await? {
             Ok(found) => represents = Some(found),
             Err(reason) => not_counted = Some(reason),
@@ -181,6 +200,45 @@ pub async fn document_history(
         not_counted,
     })
 }
+
+impl DocumentHistory {
+    /// Returns the newest night that has a state of the document: one that took it for no stub. If there is none, returns the
+    /// newest night.
+    #[must_use]
+    pub fn newest_state(&self) -> Option<&DocumentNight> {
+        let is_state = |night: &&DocumentNight| night.reason.as_deref() != Some(STUB);
+        self.nights.iter().find(is_state).or(self.nights.first())
+    }
+}
+
+/// Returns the nights that took a document for a stub, of which the store knows no state.
+async fn stub_nights(storage: &Storage, store: &Store, id: &str) -> Result<Vec<DocumentNight>> {
+    let mut nights = Vec::new();
+    for night in store.nights().iter().filter(|night| night.has_stubs) {
+        // Without readable results, nobody knows.
+        let Ok(Some(decided)) = readable(Decided::find(storage, store, night, id).await)? else { continue };
+        if decided.reason == STUB {
+            nights.push(DocumentNight {
+                dt: night.dt.clone(),
+                decision: decided.decision,
+                reason: Some(decided.reason),
+                canonical_id: None,
+                reference: None,
+                distance: None,
+                lost_share: None,
+                recrawl: decided.recrawl.unwrap_or_else(|| "new".to_owned()),
+                stale: store.is_stale(night),
+                decided_again_on: None,
+                unread: None,
+                fingerprint: None,
+            });
+        }
+    }
+    Ok(nights)
+}
+
+/// The reason of a decision about a stub.
+const STUB: &str = "stub";
 
 /// The words of decisions.
 const KEEP: &str = "keep";

@@ -11,7 +11,7 @@ use arrow::array::{Array, BooleanArray, Date32Array, StringArray};
 use arrow::datatypes::Date32Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{DOC_ID, LAST_CHANGED, RECRAWL, REVISIT};
+use nearprint_parquet::schema::{DOC_ID, LAST_CHANGED, REASON, RECRAWL, REVISIT};
 use nearprint_parquet::{Columns, PagedBatches, ParquetFile};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{InputFile, day_of_date};
@@ -121,6 +121,8 @@ pub struct DecidedNight {
     pub decisions: Vec<InputFile>,
     /// The number of documents whose records are revisits.
     pub n_revisits: u64,
+    /// The number of stubs. They are no states of their pages.
+    pub n_stubs: u64,
     /// What the night decided anew about documents of earlier ones. Nights of release 0.2.0 have none.
     pub redecided: Vec<InputFile>,
 }
@@ -128,8 +130,9 @@ pub struct DecidedNight {
 impl DecidedNight {
     pub fn of(night: &Night, files: &PublishedFiles) -> Self {
         let (decisions, redecided) = (files.decisions.clone(), files.redecided.clone());
-        let n_revisits = files.manifest.counts.documents.n_revisits;
-        Self { dt: night.dt.clone(), decisions, n_revisits, redecided }
+        let counts = &files.manifest.counts;
+        let (n_revisits, n_stubs) = (counts.documents.n_revisits, counts.n_stubs());
+        Self { dt: night.dt.clone(), decisions, n_revisits, n_stubs, redecided }
     }
 }
 
@@ -152,7 +155,7 @@ pub struct Footers {
 /// What the rows of a source are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    Decisions { with_recrawl: bool, with_revisits: bool },
+    Decisions { with_recrawl: bool, with_revisits: bool, with_stubs: bool },
     Redecided,
 }
 
@@ -174,7 +177,8 @@ impl Footers {
             if let Some(parquet) = unknown {
                 return Err(unknown_recrawls(&parquet.file.url));
             }
-            files.push((Kind::Decisions { with_recrawl, with_revisits }, at, decisions));
+            let with_stubs = night.n_stubs > 0;
+            files.push((Kind::Decisions { with_recrawl, with_revisits, with_stubs }, at, decisions));
             files.push((Kind::Redecided, at, opened(&night.redecided).await?));
         }
         let with_parts = files.iter().filter(|(.., parts)| !parts.is_empty());
@@ -279,6 +283,8 @@ struct Source {
 struct Batch {
     ids: StringArray,
     decisions: StringArray,
+    /// Known if the night has stubs.
+    reasons: Option<StringArray>,
     recrawl: Option<StringArray>,
     revisit: Option<BooleanArray>,
     last_changed: Option<Date32Array>,
@@ -288,7 +294,15 @@ struct Batch {
 impl Default for Batch {
     fn default() -> Self {
         let none = || StringArray::from(Vec::<&str>::new());
-        Self { ids: none(), decisions: none(), recrawl: None, revisit: None, last_changed: None, of: None }
+        Self {
+            ids: none(),
+            decisions: none(),
+            reasons: None,
+            recrawl: None,
+            revisit: None,
+            last_changed: None,
+            of: None,
+        }
     }
 }
 
@@ -302,6 +316,9 @@ impl Source {
     }
 
     fn add_to(&self, history: &mut History) -> Result<()> {
+        if self.batch.reasons.as_ref().is_some_and(|reasons| reasons.value(self.at) == "stub") {
+            return Ok(());
+        }
         let decision = Decision::parse(self.batch.decisions.value(self.at), self.url())?;
         match &self.batch.of {
             None => {
@@ -342,7 +359,7 @@ impl Source {
                 Some(batches) => batches,
                 None => {
                     let Some(parquet) = self.files.next() else { return Ok(false) };
-                    self.open.insert(PagedBatches::new(parquet, self.kind.columns(), self.read_ahead)?)
+                    self.open.insert(PagedBatches::new(parquet, &self.kind.columns(), self.read_ahead)?)
                 }
             };
             let Some(batch) = batches.next_batch()? else {
@@ -364,18 +381,17 @@ impl Source {
 }
 
 impl Kind {
-    fn columns(self) -> &'static [&'static str] {
+    fn columns(self) -> Vec<&'static str> {
+        let mut columns = vec![DOC_ID, "decision"];
         match self {
-            Self::Decisions { with_recrawl: false, with_revisits: false } => &[DOC_ID, "decision"],
-            Self::Decisions { with_recrawl: true, with_revisits: false } => &[DOC_ID, "decision", RECRAWL],
-            Self::Decisions { with_recrawl: false, with_revisits: true } => {
-                &[DOC_ID, "decision", REVISIT, LAST_CHANGED]
+            Self::Decisions { with_recrawl, with_revisits, with_stubs } => {
+                columns.extend(with_recrawl.then_some(RECRAWL));
+                columns.extend([REVISIT, LAST_CHANGED].into_iter().filter(|_| with_revisits));
+                columns.extend(with_stubs.then_some(REASON));
             }
-            Self::Decisions { with_recrawl: true, with_revisits: true } => {
-                &[DOC_ID, "decision", RECRAWL, REVISIT, LAST_CHANGED]
-            }
-            Self::Redecided => &[DOC_ID, "decision", "of_dt"],
+            Self::Redecided => columns.push("of_dt"),
         }
+        columns
     }
 
     /// Refuses ids that do not ascend. An id may have been decided anew about several of its states.
@@ -388,6 +404,8 @@ impl Kind {
     }
 
     fn batch(self, columns: &Columns<'_>) -> Result<Batch> {
+        let with_stubs = matches!(self, Self::Decisions { with_stubs: true, .. });
+        let reasons = with_stubs.then(|| columns.strings(REASON).cloned()).transpose()?;
         let (recrawl, of) = match self {
             Self::Decisions { with_recrawl, .. } => {
                 let recrawl = with_recrawl.then(|| columns.strings(RECRAWL).cloned()).transpose()?;
@@ -406,6 +424,7 @@ impl Kind {
         Ok(Batch {
             ids: columns.strings(DOC_ID)?.clone(),
             decisions: columns.strings("decision")?.clone(),
+            reasons,
             recrawl,
             revisit,
             last_changed,

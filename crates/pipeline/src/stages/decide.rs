@@ -18,12 +18,13 @@ use nearprint_join::{
 };
 use nearprint_parquet::schema::{DECISIONS, REDECIDED, SUPERSEDED};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
-use nearprint_store::{ExistingShort, HistoryColumns, NewCanonical, RESTORED, Recrawls};
+use nearprint_store::{ExistingShort, NewCanonical, RESTORED, RecrawlHistory, Recrawls};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stages::existing::ReferenceNames;
+use crate::stages::stubs::{Stub, Stubs};
 
 /// The rule by which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -338,8 +339,8 @@ impl Decisions {
         self.rows[row as usize].outcome == Outcome::Near
     }
 
-    /// Returns the numbers of decisions and clusters.
-    pub fn counts(&self) -> DecisionCounts {
+    /// Returns the numbers of decisions, with those about stubs, and of clusters.
+    pub fn counts(&self, stubs: &Stubs) -> DecisionCounts {
         let mut counts = DecisionCounts { n_superseded: self.superseded.len() as u64, ..DecisionCounts::default() };
         let mut by_reason: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for (row, made) in (0..).zip(&self.rows) {
@@ -365,6 +366,11 @@ impl Decisions {
             self.rows.len() as u64,
             "each document has one decision"
         );
+        if stubs.n() > 0 {
+            let (decision, reason) = STUB;
+            counts.n_drop += stubs.n();
+            counts.by_reason.insert(format!("{decision}_{reason}"), stubs.n());
+        }
         // Every rule keeps the first of equal short texts.
         // A reason without documents is not listed.
         let n_short = counts.by_reason.get("keep_too_short").copied().unwrap_or_default();
@@ -372,35 +378,48 @@ impl Decisions {
         counts
     }
 
-    /// Writes the decisions below a folder. `family_of` gives the family of a row, or `None` if the document has no text.
+    /// Writes the decisions below a folder, with those about stubs. `family_of` gives the family of a row, or `None` if the
+    /// document has no text.
     pub fn write<'a>(
         &self,
         batch: &QueryBatch,
         recrawls: &Recrawls,
         family_of: impl Fn(u32) -> Result<Option<Cow<'a, str>>>,
+        stubs: &Stubs,
         folder: &Path,
     ) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
-        for (start, made) in (0u32..).step_by(BATCH_ROWS).zip(self.rows.chunks(BATCH_ROWS)) {
-            let rows = || (start..).take(made.len());
-            let cluster = rows().map(|row| self.cluster(row).map(|(first, _)| batch.id(first)));
-            let HistoryColumns { recrawl, first_seen, last_changed } = recrawls.columns(rows());
-            let sizes = rows().map(|row| self.cluster(row).map(|(_, n)| i64::from(n)));
+        let mut documents = in_order(batch, stubs);
+        loop {
+            let made: Vec<Decided<'_>> = documents.by_ref().take(BATCH_ROWS).collect();
+            if made.is_empty() {
+                break;
+            }
+            let cluster = |row| self.cluster(row);
+            let histories: Vec<RecrawlHistory> = made.iter().map(|document| document.history(recrawls)).collect();
+            let row = |document: &Decided<'_>| document.row();
+            let outcome = |row: u32| self.rows[row as usize].outcome;
+            let decision = |document| row(document).map_or(STUB.0, |row| outcome(row).decision());
+            let reason = |document| row(document).map_or(STUB.1, |row| outcome(row).reason());
+            let rows = || made.iter().map(row);
+            let canonical = |row: Option<u32>| row.map_or(Ok(None), |row| self.canonical_id(batch, row));
+            let distance = |row: Option<u32>| self.rows[row? as usize].distance.map(i32::from);
+            let family = |row: Option<u32>| row.map_or(Ok(None), &family_of);
             let arrays: Vec<ArrayRef> = vec![
-                Arc::new(StringArray::from_iter_values(rows().map(|row| batch.id(row)))),
-                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.decision()))),
-                Arc::new(rows().map(|row| self.canonical_id(batch, row)).collect::<Result<StringArray>>()?),
-                Arc::new(made.iter().map(|d| d.distance.map(i32::from)).collect::<Int32Array>()),
-                Arc::new(StringArray::from_iter_values(made.iter().map(|d| d.outcome.reason()))),
-                Arc::new(cluster.collect::<StringArray>()),
-                Arc::new(sizes.collect::<Int64Array>()),
-                Arc::new(rows().map(|row| self.lost_share(batch, row)).collect::<Float64Array>()),
-                Arc::new(rows().map(|row| self.reference(batch, row)).collect::<StringArray>()),
-                Arc::new(recrawl),
-                Arc::new(first_seen),
-                Arc::new(last_changed),
-                Arc::new(rows().map(|row| Some(batch.revisits.contains(row))).collect::<BooleanArray>()),
-                Arc::new(rows().map(&family_of).collect::<Result<StringArray>>()?),
+                Arc::new(StringArray::from_iter_values(made.iter().map(|document| document.id(batch)))),
+                Arc::new(StringArray::from_iter_values(made.iter().map(decision))),
+                Arc::new(rows().map(canonical).collect::<Result<StringArray>>()?),
+                Arc::new(rows().map(distance).collect::<Int32Array>()),
+                Arc::new(StringArray::from_iter_values(made.iter().map(reason))),
+                Arc::new(rows().map(|row| cluster(row?).map(|(first, _)| batch.id(first))).collect::<StringArray>()),
+                Arc::new(rows().map(|row| cluster(row?).map(|(_, n)| i64::from(n))).collect::<Int64Array>()),
+                Arc::new(rows().map(|row| self.lost_share(batch, row?)).collect::<Float64Array>()),
+                Arc::new(rows().map(|row| self.reference(batch, row?)).collect::<StringArray>()),
+                Arc::new(StringArray::from_iter_values(histories.iter().map(|history| history.recrawl.name()))),
+                Arc::new(Date32Array::from_iter_values(histories.iter().map(|history| history.first_seen))),
+                Arc::new(Date32Array::from_iter_values(histories.iter().map(|history| history.last_changed))),
+                Arc::new(made.iter().map(|document| Some(document.is_revisit(batch))).collect::<BooleanArray>()),
+                Arc::new(rows().map(family).collect::<Result<StringArray>>()?),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
             writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
@@ -568,6 +587,56 @@ impl Decisions {
             };
         }
     }
+}
+
+/// The decision about a stub, and its reason.
+const STUB: (&str, &str) = ("drop", "stub");
+
+/// A document of a night that is decided about.
+enum Decided<'a> {
+    Row(u32),
+    Stub(&'a Stub),
+}
+
+impl Decided<'_> {
+    /// Returns its row in the batch. A stub has none.
+    fn row(&self) -> Option<u32> {
+        match self {
+            Self::Row(row) => Some(*row),
+            Self::Stub(_) => None,
+        }
+    }
+
+    fn id<'b>(&'b self, batch: &'b QueryBatch) -> Cow<'b, str> {
+        match self {
+            Self::Row(row) => batch.id(*row),
+            Self::Stub(stub) => Cow::Borrowed(&stub.id),
+        }
+    }
+
+    fn history(&self, recrawls: &Recrawls) -> RecrawlHistory {
+        match self {
+            Self::Row(row) => recrawls.history(*row),
+            Self::Stub(stub) => stub.history,
+        }
+    }
+
+    fn is_revisit(&self, batch: &QueryBatch) -> bool {
+        match self {
+            Self::Row(row) => batch.revisits.contains(*row),
+            Self::Stub(stub) => stub.is_revisit,
+        }
+    }
+}
+
+/// Returns the documents of a batch and the stubs, by id.
+fn in_order<'a>(batch: &'a QueryBatch, stubs: &'a Stubs) -> impl Iterator<Item = Decided<'a>> {
+    let (mut rows, mut stubs) = (batch.rows().peekable(), stubs.iter().peekable());
+    std::iter::from_fn(move || match (rows.peek(), stubs.peek()) {
+        (Some(&row), Some(stub)) if *batch.id(row) < *stub.id => rows.next().map(Decided::Row),
+        (_, Some(_)) => stubs.next().map(Decided::Stub),
+        (_, None) => rows.next().map(Decided::Row),
+    })
 }
 
 /// Returns the distance of a row with a fingerprint from another fingerprint.

@@ -7,6 +7,8 @@ use nearprint_night::{Breakers, NightHistory, RunSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::hosts::HostRecord;
+
 /// The night to report, and the place of its documents.
 #[derive(Debug, Clone)]
 pub struct ReportRequest {
@@ -40,6 +42,8 @@ pub struct NightReport {
     pub examples: Vec<Example>,
     /// The distributions of the near-duplicates and clusters.
     pub distributions: Distributions,
+    /// The sources with most documents, and what they gave in the nights before. Empty if release 0.2.0 published the night.
+    pub hosts: Vec<HostRecord>,
     /// The first quarantined rows.
     pub quarantine: Vec<QuarantinedRow>,
     /// The night's manifest and those of the nights before.

@@ -34,7 +34,7 @@ pub(super) struct Watched {
 pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
     let breakers = &night.breakers;
     // What was not measured is too little to go by.
-    let MeasuredNight { worst_sources, drop_rate, lost_share, documents, .. } =
+    let MeasuredNight { worst_sources, drop_rate, lost_share, documents, fallen, smallest, stubs, .. } =
         night.summary.measured.clone().unwrap_or_default();
     let near: Vec<&str> = breakers
         .near()
@@ -78,6 +78,26 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
             documents.map(|documents| percent(documents.share)),
             share(breakers.min_document_share, 0.0),
         ),
+        row(
+            "max_kept_fall",
+            "the fall of the share of kept documents, or of different texts, against the median of the nights before",
+            fallen.map(|fallen| {
+                format!("{} ({} → {})", percent(fallen.fall), percent(fallen.median), percent(fallen.share))
+            }),
+            share(breakers.max_kept_fall, 1.0),
+        ),
+        row(
+            "min_kept_share",
+            "the smaller share of kept documents and of different texts, where there is no such median",
+            smallest.map(|small| percent(small.share)),
+            share(breakers.min_kept_share, 0.0),
+        ),
+        row(
+            "max_stub_share",
+            "the share of stubs",
+            stubs.map(|stubs| percent(stubs.share)),
+            share(breakers.max_stub_share, 1.0),
+        ),
     ]
 }
 
@@ -101,6 +121,16 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
         n => format!("{} documents of earlier nights, whose representatives are gone, were decided again", grouped(n)),
     };
     say(n, format!("{orphaned}: {n_restored} restored."));
+    let n = counts.n_stubs();
+    let largest = counts.stubs.first().map_or_else(String::new, |class| {
+        format!(
+            " {} of {} answer like {}.",
+            grouped(class.n_documents),
+            named_source(&class.source),
+            legible(&class.stub_id)
+        )
+    });
+    say(n, format!("{}: the pages keep their earlier texts.{largest}", counted(n, "stub")));
     let n = documents.n_unfinished_files;
     say(n, format!("{} still being written, by the name: passed over.", are(n, "file")));
     let n = documents.n_ignored_files.saturating_sub(n);

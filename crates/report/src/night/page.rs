@@ -6,7 +6,9 @@ use maud::{Markup, PreEscaped, html};
 use nearprint_explain::{DiffPiece, diff, legible, segments};
 use nearprint_fault::Result;
 use nearprint_night::NightRecord;
+use nearprint_pipeline::{StubClass, StubSignal};
 
+use super::hosts::{HostNumbers, HostRecord};
 use super::markdown::figures;
 use super::night_report::{Example, NightReport};
 use super::notable::{dropped_share, notable, watched};
@@ -379,13 +381,65 @@ fn sources(night: &NightReport) -> Markup {
         .collect();
     let names = ["Source", "Near-duplicates dropped", "Documents", "Share"];
     let body = html! {
+        p { "A source is the value in the job's column of sources or, without one, the host of the id; “-” is neither." }
+        @if !night.hosts.is_empty() { (hosts(night)) }
+        @if !night.summary.counts.stubs.is_empty() { (stubs(night)) }
         @if rows.is_empty() { p { "No source lost a near-duplicate." } }
         @else {
-            p { "A source is the value in the job's column of sources or, without one, the host of the id; “-” is neither. Exact copies are not counted." }
-            (table("The sources that lost most documents", &names, &rows))
+            (table("The sources that lost most documents, exact copies not counted", &names, &rows))
         }
     };
-    section("sources", "Sources that lost most", &body)
+    section("sources", "Sources", &body)
+}
+
+fn hosts(night: &NightReport) -> Markup {
+    let share = |of: &HostNumbers| dropped_share(of.n_new_or_changed, of.n_documents).map_or_else(String::new, percent);
+    let row = |host: &HostRecord| {
+        let HostNumbers { n_documents, n_keep, n_near, n_exact, n_stub, .. } = host.counts;
+        let before: Vec<String> = host.before.iter().map(|night| share(&night.counts)).collect();
+        let numbers = [n_keep, n_near, n_exact, n_stub].map(|n| html! { (grouped(n)) });
+        let [keep, near, exact, stub] = numbers;
+        [
+            pieces::id(&host.source),
+            html! { (grouped(n_documents)) },
+            html! { (share(&host.counts)) },
+            html! { (before.join(", ")) },
+            keep,
+            near,
+            exact,
+            stub,
+        ]
+    };
+    let rows: Vec<[Markup; 8]> = night.hosts.iter().map(row).collect();
+    let names = [
+        "Source",
+        "Documents",
+        "New or changed",
+        "The same in the nights before, the last one last",
+        "Kept",
+        "Near-duplicates",
+        "Exact copies",
+        "Stubs",
+    ];
+    table("The largest sources", &names, &rows)
+}
+
+fn stubs(night: &NightReport) -> Markup {
+    let row = |class: &StubClass| {
+        [
+            pieces::document_id(&class.stub_id),
+            pieces::id(&class.source),
+            html! { (grouped(class.n_documents)) " of " (grouped(class.n_of_source)) },
+            html! {
+                @match class.signal {
+                    StubSignal::Collapse => { "had at least " (class.n_earlier_texts) " different texts before" }
+                    StubSignal::Share => { "many addresses, little text" }
+                }
+            },
+        ]
+    };
+    let rows: Vec<[Markup; 4]> = night.summary.counts.stubs.iter().map(row).collect();
+    table("Stubs: pages keep their earlier texts", &["Pages answer like", "Source", "Pages", "Why"], &rows)
 }
 
 fn breakers(night: &NightReport) -> Markup {

@@ -13,6 +13,7 @@ use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::Storage;
 
 use super::decisions::Decided;
+use super::hosts::read_hosts;
 use super::night_report::{Example, NightReport, QuarantinedRow, ReportRequest};
 
 /// The characters of an excerpt.
@@ -21,6 +22,8 @@ const EXCERPT_CHARS: usize = 90;
 const CONTEXT_CHARS: usize = 30;
 /// The most nights before that are looked at.
 const NIGHTS_BEFORE: usize = 29;
+/// The most nights before whose sources are looked at.
+const HOST_NIGHTS: usize = 6;
 
 /// Reads the results of a published night.
 ///
@@ -77,10 +80,14 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     }
     let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
     let measured = MeasuredNight::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
+    let nights: Vec<&str> = history.before.iter().map(|night| night.dt.as_str()).collect();
+    let nights = &nights[nights.len().saturating_sub(HOST_NIGHTS)..];
+    let hosts = read_hosts(storage, &request.store, &request.dt, nights).await?;
     let quarantine = read_quarantine(storage, request, summary.counts.documents.n_repeated_ids > 0).await?;
     Ok(NightReport {
         summary: RunSummary { measured: Some(measured), ..summary },
         is_stale: history.night.is_stale,
+        hosts,
         quarantine,
         largest_clusters: decided.largest_clusters,
         examples: different(examples, request.n_examples),

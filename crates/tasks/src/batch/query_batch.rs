@@ -11,6 +11,7 @@ use nearprint_fault::Fault;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Column, RowSet};
 use nearprint_parquet::schema::with_all_sketches;
+use nearprint_storage::row_number;
 use serde::{Deserialize, Serialize};
 
 use super::decimal_order::DecimalOrder;
@@ -231,6 +232,39 @@ impl QueryBatch {
             self.put_first(|row| !revisits.contains(row) || stays(row));
         }
         self.revisits = revisits;
+    }
+
+    /// Returns the batch without some rows. The others move up.
+    #[must_use]
+    pub fn without(self, rows: &RowSet) -> Self {
+        let left: Vec<u32> = self.rows().filter(|row| !rows.contains(*row)).collect();
+        let mut new_rows = vec![u32::MAX; self.len()];
+        for (new, &old) in (0..).zip(&left) {
+            new_rows[old as usize] = new;
+        }
+        let ids = LargeStringArray::from_iter_values(left.iter().map(|&row| self.id(row)));
+        let taken = |row: u32| Some(new_rows[row as usize]).filter(|&row| row != u32::MAX);
+        let mut revisits = RowSet::default();
+        for row in self.rows().filter(|&row| self.revisits.contains(row)).filter_map(taken) {
+            revisits.insert(row);
+        }
+        let keep_order = self.keep_order.map(|order| order.into_iter().filter_map(taken).collect());
+        let of_sources = |sources: Sources| Sources { of_rows: sources.of_rows.take(&left), ..sources };
+        Self {
+            n_rows: row_number(left.len()),
+            ids: Ids::Named(ids),
+            fingerprints: self.fingerprints.take(&left),
+            low_halves: self.low_halves.take(&left),
+            sketches: Arc::new(Arc::unwrap_or_clone(self.sketches).take(&left)),
+            n_features: Arc::new(Arc::unwrap_or_clone(self.n_features).take(&left)),
+            text_hashes: self.text_hashes.take(&left),
+            skipped: self.skipped.take(&left),
+            lengths: self.lengths.take(&left),
+            sources: self.sources.map(of_sources),
+            keep_order,
+            revisits,
+            bad_rows: self.bad_rows,
+        }
     }
 
     /// Returns the rows in order of their ids.

@@ -1,0 +1,113 @@
+//! What the largest sources of a night gave, and what they gave in the nights before.
+
+use std::collections::HashMap;
+
+use arrow::datatypes::Int64Type;
+use futures::TryStreamExt;
+use nearprint_fault::Result;
+use nearprint_night::published_files;
+use nearprint_parquet::schema::SOURCE;
+use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_storage::Storage;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A source of a night, in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HostRecord {
+    /// The source.
+    pub source: String,
+    /// The numbers of the night.
+    #[serde(flatten)]
+    pub counts: HostNumbers,
+    /// The numbers of the nights before that have the source, oldest first.
+    pub before: Vec<HostNight>,
+}
+
+/// What a source gave in a night before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HostNight {
+    /// The night.
+    pub dt: String,
+    /// The numbers.
+    #[serde(flatten)]
+    pub counts: HostNumbers,
+}
+
+/// The documents of a source in a night.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HostNumbers {
+    /// The number of documents.
+    pub n_documents: u64,
+    /// The number of these that are new, or changed.
+    pub n_new_or_changed: u64,
+    /// The number of these that are kept.
+    pub n_keep: u64,
+    /// The number of these that are dropped as near-duplicates.
+    pub n_near: u64,
+    /// The number of these that are dropped as exact copies.
+    pub n_exact: u64,
+    /// The number of these that are stubs.
+    pub n_stub: u64,
+}
+
+const COUNTS: [&str; 7] = ["n_documents", "n_new", "n_changed", "n_keep", "n_near", "n_exact", "n_stub"];
+
+/// The number of sources that a report has.
+const LISTED: usize = 10;
+
+/// Reads the largest sources of a night, and what some nights before, oldest first, say of them. A night of release 0.2.0
+/// says nothing.
+pub(super) async fn read_hosts(storage: &Storage, store: &str, dt: &str, before: &[&str]) -> Result<Vec<HostRecord>> {
+    let mut hosts: Vec<HostRecord> = Vec::new();
+    read(storage, store, dt, |source, counts| {
+        let record = || HostRecord { source: source.to_owned(), counts, before: Vec::new() };
+        let at = hosts.partition_point(|host| host.counts.n_documents >= counts.n_documents);
+        if at < LISTED {
+            hosts.insert(at, record());
+            hosts.truncate(LISTED);
+        }
+    })
+    .await?;
+    let positions: HashMap<String, usize> =
+        hosts.iter().enumerate().map(|(at, host)| (host.source.clone(), at)).collect();
+    if hosts.is_empty() {
+        return Ok(hosts);
+    }
+    for dt in before {
+        read(storage, store, dt, |source, counts| {
+            if let Some(host) = positions.get(source).and_then(|&at| hosts.get_mut(at)) {
+                host.before.push(HostNight { dt: (*dt).to_owned(), counts });
+            }
+        })
+        .await?;
+    }
+    Ok(hosts)
+}
+
+async fn read(storage: &Storage, store: &str, dt: &str, mut of: impl FnMut(&str, HostNumbers)) -> Result<()> {
+    for file in published_files(storage, store, dt, "hosts").await? {
+        let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+        let names: Vec<&str> = COUNTS.into_iter().chain([SOURCE]).collect();
+        let mut batches = parquet.stream(parquet.whole(&names))?;
+        while let Some(batch) = batches.try_next().await? {
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let sources = columns.strings(SOURCE)?;
+            let counts: Vec<_> =
+                COUNTS.iter().map(|name| columns.primitive::<Int64Type>(name)).collect::<Result<_>>()?;
+            for row in 0..batch.num_rows() {
+                let count = |at: usize| counts[at].value(row).unsigned_abs();
+                let numbers = HostNumbers {
+                    n_documents: count(0),
+                    n_new_or_changed: count(1) + count(2),
+                    n_keep: count(3),
+                    n_near: count(4),
+                    n_exact: count(5),
+                    n_stub: count(6),
+                };
+                of(sources.value(row), numbers);
+            }
+        }
+    }
+    Ok(())
+}
