@@ -27,8 +27,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 DAYS = [f"2026-11-{day:02}" for day in range(3, 11)]
-IDS = [f"d{i:02}" for i in range(12)]
-DATASETS = ("decisions", "redecided", "changes")
+IDS = [f"https://site.example/d{i:02}" for i in range(12)]
+DATASETS = ("decisions", "redecided", "stubs", "changes")
 # Largest distance of fingerprints and of sketches, as docs/profiles.md has them, and whether edits may be large.
 PROFILES = {
     "default": (12, 36),
@@ -106,7 +106,12 @@ def draw_texts(rng, profile):
 
 
 def draw_documents(rng, text):
-    return {rng.choice(IDS): (text(), rng.randrange(4)) for _ in range(2 + rng.randrange(8))}
+    documents = {rng.choice(IDS): (text(), rng.randrange(4)) for _ in range(2 + rng.randrange(8))}
+    if rng.randrange(5) == 0:
+        # A wall: most pages say one thing.
+        wall = text()
+        documents = {id: (wall if rng.randrange(8) else of, rank) for id, (of, rank) in documents.items()}
+    return documents
 
 
 def draw(seed):
@@ -218,11 +223,16 @@ def decided(row, after=""):
 
 
 def corpus_of(files):
-    """The corpus by its definition: (night, decision) by id, and the decisions and what was decided again by night."""
+    """The corpus by its definition: (night, decision) by id, and the decisions and what was decided again by night.
+
+    A stub is no state of its page, as if the night had not crawled it.
+    """
     nights, again = collections.defaultdict(dict), collections.defaultdict(dict)
     for dt, row in files.table("decisions"):
         require(row["doc_id"] not in nights[dt], "decisions", lambda dt=dt, row=row: f"{dt} has {row['doc_id']} twice")
-        nights[dt][row["doc_id"]] = decided(row)
+        nights[dt]
+        if row["reason"] != "stub":
+            nights[dt][row["doc_id"]] = decided(row)
     for dt, row in files.table("redecided"):
         again[dt][row["doc_id"]] = (str(row["of_dt"]), decided(row), row["former_canonical_id"], row["cause"])
     corpus = {}
@@ -233,6 +243,19 @@ def corpus_of(files):
             if id in corpus and corpus[id][0] == of_dt:
                 corpus[id] = (of_dt, made)
     return corpus, nights, again
+
+
+def stubs_of(files):
+    """The stubs of each night, which the datasets decisions and stubs name alike."""
+    by_decision, by_dataset = collections.defaultdict(set), collections.defaultdict(set)
+    for dt, row in files.table("decisions"):
+        if row["reason"] == "stub":
+            require(decided(row)[:3] == ("drop", None, None), "stubs", lambda dt=dt, row=row: f"{dt}: {row}")
+            by_decision[dt].add(row["doc_id"])
+    for dt, row in files.table("stubs"):
+        by_dataset[dt].add(row["doc_id"])
+    require_equal(dict(by_decision), dict(by_dataset), "stubs")
+    return by_decision
 
 
 def sets_of(files):
@@ -520,6 +543,8 @@ class History:
         for dt, documents in zip(DAYS, self.settings.reference):
             self.write(folder, dt, documents)
             self.nearprint(folder, "run", "--config", "job.toml", "--dt", dt, "--no-breakers")
+            stubs = stubs_of(files)[dt]
+            documents = {id: of for id, of in documents.items() if id not in stubs}
             prints = self.prints_of(files, dt, documents)
             _, nights, again = corpus_of(files)
             defined.make(dt, documents, prints, True, (nights[dt], again[dt]))
@@ -585,11 +610,13 @@ class History:
     def made(self, dates, before):
         """Makes nights by the definition that a command has made."""
         _, nights, again = corpus_of(self.files)
-        after = self.files.nights()
+        stubs, after = stubs_of(self.files), self.files.nights()
         for dt in dates:
-            prints = self.prints_of(self.files, dt, self.documents[dt])
+            self.counts["stubs"] += len(stubs[dt])
+            documents = {id: of for id, of in self.documents[dt].items() if id not in stubs[dt]}
+            prints = self.prints_of(self.files, dt, documents)
             is_other = dt not in before or before[dt]["run"]["digest"] != after[dt]["run"]["digest"]
-            self.defined.make(dt, dict(self.documents[dt]), prints, is_other, (nights[dt], again[dt]))
+            self.defined.make(dt, documents, prints, is_other, (nights[dt], again[dt]))
 
     def step(self, step):
         """Does a step, and returns whether it fitted the state."""
