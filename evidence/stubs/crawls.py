@@ -93,7 +93,6 @@ class Crawls:
         yield "a wall before pages in another language", [self.good(languages), self.walled(languages, set(list(languages)[:40]), wall)]
 
     def alike(self):
-        chrome = lambda text, words: " ".join(self.random.sample(words, len(words))) + " " + text  # noqa: E731
         yield "the same pages again", [self.good(self.pages(60))] * 3
         for kind in ("articles", "templates", "other"):
             pages = self.pages(150, kind=kind)
