@@ -133,6 +133,22 @@ class Crawls:
         yield "two crawls of one site (crawl_seatunnel)", [self.good(crawl[night]) for night in sorted(crawl)]
 
 
+def write_night(folder, dt, pages):
+    """The documents of a night: texts by their URLs."""
+    place = folder / "crawl" / f"dt={dt}"
+    place.mkdir(parents=True)
+    with (place / "pages.jsonl").open("w", encoding="utf-8") as file:
+        for url, text in pages.items():
+            file.write(json.dumps({"id": url, "text": text}, ensure_ascii=False) + "\n")
+
+
+def run_night(binary, folder, dt, *more):
+    """Runs a night: the exit code, the summary, and what it says to people."""
+    command = [binary, "run", "--config", "job.toml", "--dt", dt, "--create-store", "--json", *more]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return done.returncode, json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+
 def run(binary, nights, folder, stubs):
     job = 'documents = "crawl"\nstore = "store"\noutput = "results"\n'
     if not stubs:
@@ -142,15 +158,10 @@ def run(binary, nights, folder, stubs):
     lost = {}
     for at, night in enumerate(nights):
         dt = f"2026-11-{at + 1:02}"
-        place = folder / "crawl" / f"dt={dt}"
-        place.mkdir(parents=True)
-        with (place / "pages.jsonl").open("w", encoding="utf-8") as file:
-            for url, (text, _) in night.items():
-                file.write(json.dumps({"id": url, "text": text}, ensure_ascii=False) + "\n")
-        command = [binary, "run", "--config", "job.toml", "--dt", dt, "--no-breakers", "--create-store", "--json", "--late"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(done.stderr)
+        write_night(folder, dt, {url: text for url, (text, _) in night.items()})
+        code, summary, said = run_night(binary, folder, dt, "--no-breakers")
+        if code:
+            sys.exit(said)
         parts = list((folder / "results" / "decisions" / f"dt={dt}").glob("*.parquet"))
         reasons = {}
         for part in parts:
@@ -168,8 +179,7 @@ def run(binary, nights, folder, stubs):
             if not is_stub and not called:
                 known.add(url)
                 lost.pop(url, None)
-        stubs_of = json.loads(done.stdout.splitlines()[-1])
-        found += [(c["signal"], c["n_documents"], c["n_earlier_texts"]) for c in stubs_of.get("stubs", [])]
+        found += [(c["signal"], c["n_documents"], c["n_earlier_texts"]) for c in summary.get("stubs", [])]
     return n_stubs, missed, replaced, n_good, wrong, found
 
 

@@ -4,14 +4,12 @@
 crawls.py. Needs Python 3.11 and pyarrow.
 """
 import argparse
-import json
 import random
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from crawls import COOKIE, GONE, HELD_OUT, LOGIN, PARKED, VISIBLE, Crawls
+from crawls import COOKIE, GONE, HELD_OUT, LOGIN, PARKED, VISIBLE, Crawls, run_night, write_night
 
 PAGES, TEXTS = 2000, 600
 WORDS = [f"{a}{b}" for a in ("ba", "co", "di", "fe", "gu", "ha", "ji", "lo", "mu", "ne") for b in ("ran", "sel", "tor", "vex", "zim", "pol", "kat", "der", "nis", "hou")]
@@ -76,19 +74,13 @@ def run(binary, nights, folder):
     stopped = []
     for at, night in enumerate(nights):
         dt = f"2026-11-{at + 1:02}"
-        place = folder / "crawl" / f"dt={dt}"
-        place.mkdir(parents=True)
-        with (place / "pages.jsonl").open("w", encoding="utf-8") as file:
-            for url, body in night.items():
-                file.write(json.dumps({"id": url, "text": body}, ensure_ascii=False) + "\n")
-        command = [binary, "run", "--config", "job.toml", "--dt", dt, "--create-store", "--json"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        summary = json.loads(done.stdout.splitlines()[-1])
+        write_night(folder, dt, night)
+        code, summary, said = run_night(binary, folder, dt)
         stopped.append([breaker["name"] for breaker in summary["breakers"]])
-        if done.returncode == 65 and summary["status"] == "stopped":
-            done = subprocess.run([*command, "--no-breakers"], cwd=folder, capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(done.stderr)
+        if code == 65 and summary["status"] == "stopped":
+            code, _, said = run_night(binary, folder, dt, "--no-breakers")
+        if code:
+            sys.exit(said)
     return stopped
 
 
