@@ -143,6 +143,22 @@ fn walls_that_name_the_address_are_stubs_and_a_page_that_goes_on_as_it_was_is_no
 }
 
 #[test]
+fn a_wall_of_more_different_texts_than_are_sampled_is_found_on_all_its_pages() {
+    let night = Night::new("");
+    let pages = articles("news.example", 400);
+    run(&night, DAYS[0], &pages, &[]).expect_success();
+    let named = |url: &str| format!("Access to {url} was denied on 2026-11-18 at noon. {LOGIN}");
+    run(&night, DAYS[1], &answering(&pages, 0..300, named), &["--no-breakers"]).expect_success();
+    assert_eq!(stubs(&night, DAYS[1]), (0..300).map(|i| url("news.example", i)).collect());
+}
+
+#[test]
+fn a_share_that_is_none_is_refused() {
+    let night = Night::new("[stubs]\nmin_share = 3\n");
+    expect(&run(&night, DAYS[0], &articles("news.example", 1), &[]), 78, &["stubs.min_share", "3 is not a share"]);
+}
+
+#[test]
 fn in_a_first_night_a_text_of_many_addresses_is_a_stub_and_one_page_under_many_queries_is_none() {
     let night = Night::new("");
     let mut pages = answering(&articles("news.example", 100), 0..30, |_| BANNER.to_owned());
