@@ -2,7 +2,7 @@
 
 use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_join::LossLimit;
-use nearprint_pipeline::{Decisions, HostCounts, NO_SOURCE};
+use nearprint_pipeline::{Decisions, HostCounts, NO_SOURCE, excerpt};
 use nearprint_tasks::QueryBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,8 +78,6 @@ const MIN_NEAR: u64 = 100;
 const LISTED: usize = 5;
 /// The number of sources in a night's counts.
 const LISTED_LOSING: usize = 10;
-/// The number of characters of an id in evidence.
-const ID_CHARS: usize = 100;
 
 impl Breakers {
     /// Returns breakers that never trip.
@@ -695,10 +693,3 @@ fn worst<'a>(counted: impl Iterator<Item = (&'a str, Counted)>, min_documents: u
 
 /// The number of documents that were compared and are not exact copies, and how many of them are near-duplicates.
 type Counted = (u64, u64);
-
-fn excerpt(id: &str) -> String {
-    if id.chars().nth(ID_CHARS).is_none() {
-        return id.to_owned();
-    }
-    id.chars().take(ID_CHARS).chain(['…']).collect()
-}

@@ -2,12 +2,8 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::Int64Type;
-use futures::TryStreamExt;
 use nearprint_fault::Result;
-use nearprint_parquet::schema::SOURCE;
-use nearprint_parquet::{Columns, ParquetFile};
-use nearprint_pipeline::HostCounts;
+use nearprint_pipeline::{HostCounts, read_hosts};
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
@@ -183,26 +179,16 @@ impl<'a> SourceShares<'a> {
         if self.hosts.is_empty() {
             return Ok(());
         }
-        const COLUMNS: [&str; 4] = [SOURCE, "n_documents", "n_keep", "n_texts"];
+        let (hosts, before, min_documents) = (&self.hosts, &mut self.before, self.min_documents);
         for file in dataset_files(storage, store, night, "hosts").await? {
-            let parquet = ParquetFile::open(file).await?;
-            let mut batches = parquet.stream(parquet.whole(&COLUMNS))?;
-            while let Some(batch) = batches.try_next().await? {
-                let columns = Columns { batch: &batch, file: &parquet.file.url };
-                let names = columns.strings(SOURCE)?;
-                let count = |name: &str| columns.primitive::<Int64Type>(name);
-                let (n_documents, n_keep, n_texts) = (count("n_documents")?, count("n_keep")?, count("n_texts")?);
-                for row in 0..batch.num_rows() {
-                    let n = n_documents.value(row).unsigned_abs();
-                    let Some((name, _)) = self.hosts.get_key_value(names.value(row)) else { continue };
-                    if n >= self.min_documents {
-                        #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
-                        let share = |part: i64| part as f64 / n as f64;
-                        let shares = [share(n_keep.value(row)), share(n_texts.value(row))];
-                        self.before.entry(*name).or_default().push(shares);
-                    }
+            read_hosts(file, |then| {
+                if let Some((name, _)) =
+                    hosts.get_key_value(then.source.as_str()).filter(|_| then.n_documents >= min_documents)
+                {
+                    before.entry(*name).or_default().push([then.kept_share(), then.texts_share()]);
                 }
-            }
+            })
+            .await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
-use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, SpillStats, StubClass};
+use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, STUB, SpillStats, StubClass};
 use nearprint_store::RecrawlCounts;
 
 /// The outcome of a run.
@@ -136,6 +136,6 @@ impl RunCounts {
     /// Returns the number of stubs.
     #[must_use]
     pub fn n_stubs(&self) -> u64 {
-        self.decisions.by_reason.get("drop_stub").copied().unwrap_or_default()
+        self.decisions.by_reason.get(&format!("drop_{STUB}")).copied().unwrap_or_default()
     }
 }

@@ -12,6 +12,7 @@
 mod cluster_plan;
 mod context;
 mod error;
+mod excerpt;
 mod join_command;
 mod join_plan;
 mod machine;
@@ -24,6 +25,7 @@ mod stages;
 pub use cluster_plan::{ClusterPlan, ClusterRequest, plan_on_cluster};
 pub use context::CommandContext;
 pub use error::{StaleNight, TooManyBadRows, is_late, is_without_documents, not_published};
+pub use excerpt::excerpt;
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{JoinPlan, PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan, planned, strategy};
 pub use operators::reduce::SpillStats;
@@ -37,9 +39,9 @@ pub use stages::fingerprint::{
     FingerprintCounts, FingerprintRequest, FingerprintSummary, Fingerprinted, fingerprint, fingerprint_batch,
     fingerprint_documents, write_quarantine, write_skipped,
 };
-pub use stages::hosts::{HostCounts, count_hosts, write_hosts};
+pub use stages::hosts::{HostCounts, count_hosts, read_hosts, write_hosts};
 pub use stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};
 pub use stages::orphans::{DecidedOrphans, Redeciding, Tonight};
 pub use stages::sources::{NO_SOURCE, RowSources};
 pub use stages::store_run::{recrawls, write_run};
-pub use stages::stubs::{StubClass, StubRules, StubSearch, StubSignal, Stubs};
+pub use stages::stubs::{STUB, StubClass, StubRules, StubSearch, StubSignal, Stubs};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Date32Array, StringArray};
+use arrow::array::Date32Array;
 use nearprint_join::RowSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,11 +110,9 @@ pub struct RecrawlCounts {
     pub n_changed: u64,
 }
 
-/// Columns of decisions and of run files that say what documents are to the nights before.
+/// Columns of run files that say since when the night's documents are what they are.
 #[derive(Debug)]
 pub struct HistoryColumns {
-    /// `new`, `same` or `changed`.
-    pub recrawl: StringArray,
     /// The dates of the first nights that had the ids.
     pub first_seen: Date32Array,
     /// The dates of the nights since which the documents have had their texts.
@@ -168,7 +166,6 @@ impl Recrawls {
     pub fn columns(&self, rows: impl Iterator<Item = u32>) -> HistoryColumns {
         let histories: Vec<RecrawlHistory> = rows.map(|row| self.history(row)).collect();
         HistoryColumns {
-            recrawl: StringArray::from_iter_values(histories.iter().map(|history| history.recrawl.name())),
             first_seen: histories.iter().map(|history| Some(history.first_seen)).collect(),
             last_changed: histories.iter().map(|history| Some(history.last_changed)).collect(),
         }

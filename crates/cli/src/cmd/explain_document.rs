@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
 use nearprint_night::{DocumentHistory, DocumentNight, Representative, Standing};
+use nearprint_pipeline::STUB;
 use nearprint_report::{DocumentRequest, ExplainedDocument, explain_document as explained, percent};
 
 use super::pair_text::diff;
@@ -85,7 +86,7 @@ fn text(found: &ExplainedDocument, newest: &DocumentNight) -> String {
     }
     if let Some(representative) = &history.representative {
         let _ = writeln!(out, "\n{}", standing(representative));
-    } else if newest.reason.as_deref() == Some("stub") {
+    } else if newest.reason.as_deref() == Some(STUB) {
         let _ = writeln!(out, "\nNo night has it with a text of its own: see the dataset stubs");
     } else if newest.decision == "drop" {
         let _ = writeln!(out, "\nThe document that represented it was forgotten");

@@ -14,7 +14,7 @@ use nearprint_fault::Result;
 use nearprint_night::{JoinedNights, NightFiles, NightInput};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
-use nearprint_pipeline::Resources;
+use nearprint_pipeline::{Resources, STUB};
 use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -242,7 +242,7 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
                 () => Keeper::Own(canonical.value(row).to_owned()),
             };
             // What a stub said is no text of its page.
-            let is_dropped = |row: &usize| decisions.value(*row) == "drop" && reasons.value(*row) != "stub";
+            let is_dropped = |row: &usize| decisions.value(*row) == "drop" && reasons.value(*row) != STUB;
             for row in (0..batch.num_rows()).filter(is_dropped) {
                 n_drops += 1;
                 let place = if drawn.len() < request.n_sample { drawn.len() } else { random.below(n_drops) };

@@ -6,6 +6,7 @@ mod readable;
 mod represented;
 
 use nearprint_fault::{ErrorKind, Fault, Result};
+use nearprint_pipeline::STUB;
 use nearprint_storage::Storage;
 use nearprint_store::{DocumentState, Night, StateContent, Store};
 use schemars::JsonSchema;
@@ -156,32 +157,18 @@ pub async fn document_history(
     let newest_state = nights.first().cloned();
     nights.extend(stubs);
     nights.sort_by(|a, b| b.dt.cmp(&a.dt));
-    let (Some(newest), Some(oldest)) = (states.first(), states.last()) else {
-        let Some(first) = nights.last().map(|night| night.dt.clone()) else {
-            return Err(no_such_document(storage, &store, id).await?);
-        };
-        return Ok(DocumentHistory {
-            store: store_url.to_owned(),
-            commit: store.sequence(),
-            n_nights: store.nights().len() as u64,
-            forgotten_before: store.forgotten().map(|forgotten| forgotten.before.clone()),
-            id: id.to_owned(),
-            first_seen: first.clone(),
-            last_changed: first,
-            nights,
-            representative: None,
-            represents: None,
-            not_counted: None,
-        });
+    let Some(first) = nights.last() else {
+        return Err(no_such_document(storage, &store, id).await?);
     };
-    let changed = states.windows(2).find(|pair| !has_same_text(&pair[0], &pair[1])).map_or(oldest, |pair| &pair[0]);
+    let (newest, oldest_dt) = (states.first(), states.last().map_or(&first.dt, |state| &state.dt).clone());
+    let changed = states.windows(2).find(|pair| !has_same_text(&pair[0], &pair[1])).map(|pair| &pair[0].dt);
     let representative = match &newest_state {
         Some(night) if night.decision == DROP => representative(&store, night).await?,
         _ => None,
     };
     let (mut represents, mut not_counted) = (None, None);
     if newest_state.is_some_and(|night| night.decision == KEEP) {
-        match represented::represented(storage, &store, id, &oldest.dt, n_examples).await? {
+        match represented::represented(storage, &store, id, &oldest_dt, n_examples).await? {
             Ok(found) => represents = Some(found),
             Err(reason) => not_counted = Some(reason),
         }
@@ -192,8 +179,10 @@ pub async fn document_history(
         n_nights: store.nights().len() as u64,
         forgotten_before: store.forgotten().map(|forgotten| forgotten.before.clone()),
         id: id.to_owned(),
-        first_seen: newest.first_seen.clone().unwrap_or_else(|| oldest.dt.clone()),
-        last_changed: newest.last_changed.clone().unwrap_or_else(|| changed.dt.clone()),
+        first_seen: newest.and_then(|state| state.first_seen.clone()).unwrap_or_else(|| oldest_dt.clone()),
+        last_changed: newest
+            .and_then(|state| state.last_changed.clone())
+            .unwrap_or_else(|| changed.unwrap_or(&oldest_dt).clone()),
         nights,
         representative,
         represents,
@@ -236,9 +225,6 @@ async fn stub_nights(storage: &Storage, store: &Store, id: &str) -> Result<Vec<D
     }
     Ok(nights)
 }
-
-/// The reason of a decision about a stub.
-const STUB: &str = "stub";
 
 /// The words of decisions.
 const KEEP: &str = "keep";

@@ -13,7 +13,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{DOC_ID, LAST_CHANGED, REASON, RECRAWL, REVISIT};
 use nearprint_parquet::{Columns, PagedBatches, ParquetFile};
-use nearprint_pipeline::Resources;
+use nearprint_pipeline::{Resources, STUB};
 use nearprint_storage::{InputFile, day_of_date};
 use nearprint_store::{Night, damaged};
 
@@ -316,7 +316,7 @@ impl Source {
     }
 
     fn add_to(&self, history: &mut History) -> Result<()> {
-        if self.batch.reasons.as_ref().is_some_and(|reasons| reasons.value(self.at) == "stub") {
+        if self.batch.reasons.as_ref().is_some_and(|reasons| reasons.value(self.at) == STUB) {
             return Ok(());
         }
         let decision = Decision::parse(self.batch.decisions.value(self.at), self.url())?;

@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stages::existing::ReferenceNames;
-use crate::stages::stubs::{Stub, Stubs};
+use crate::stages::stubs::{STUB, Stub, Stubs};
 
 /// The rule by which documents of a cluster are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -151,12 +151,15 @@ pub struct DecisionCounts {
     pub star: Option<StarQuality>,
 }
 
+/// The decision about a document that another one represents, and about a stub.
+const DROP: &str = "drop";
+
 impl Outcome {
     fn decision(self) -> &'static str {
         match self {
             Self::Skip(_) => "skip",
             Self::Unique | Self::Canonical | Self::Fuller | Self::TooShort => "keep",
-            Self::Exact | Self::Near => "drop",
+            Self::Exact | Self::Near => DROP,
         }
     }
 
@@ -356,7 +359,7 @@ impl Decisions {
         for ((decision, reason), n) in by_reason {
             match decision {
                 "keep" => counts.n_keep += n,
-                "drop" => counts.n_drop += n,
+                DROP => counts.n_drop += n,
                 _ => counts.n_skip += n,
             }
             counts.by_reason.insert(format!("{decision}_{reason}"), n);
@@ -367,9 +370,8 @@ impl Decisions {
             "each document has one decision"
         );
         if stubs.n() > 0 {
-            let (decision, reason) = STUB;
             counts.n_drop += stubs.n();
-            counts.by_reason.insert(format!("{decision}_{reason}"), stubs.n());
+            counts.by_reason.insert(format!("{DROP}_{STUB}"), stubs.n());
         }
         // Every rule keeps the first of equal short texts.
         // A reason without documents is not listed.
@@ -399,8 +401,8 @@ impl Decisions {
             let histories: Vec<RecrawlHistory> = made.iter().map(|document| document.history(recrawls)).collect();
             let row = |document: &Decided<'_>| document.row();
             let outcome = |row: u32| self.rows[row as usize].outcome;
-            let decision = |document| row(document).map_or(STUB.0, |row| outcome(row).decision());
-            let reason = |document| row(document).map_or(STUB.1, |row| outcome(row).reason());
+            let decision = |document| row(document).map_or(DROP, |row| outcome(row).decision());
+            let reason = |document| row(document).map_or(STUB, |row| outcome(row).reason());
             let rows = || made.iter().map(row);
             let canonical = |row: Option<u32>| row.map_or(Ok(None), |row| self.canonical_id(batch, row));
             let distance = |row: Option<u32>| self.rows[row? as usize].distance.map(i32::from);
@@ -588,9 +590,6 @@ impl Decisions {
         }
     }
 }
-
-/// The decision about a stub, and its reason.
-const STUB: (&str, &str) = ("drop", "stub");
 
 /// A document of a night that is decided about.
 enum Decided<'a> {

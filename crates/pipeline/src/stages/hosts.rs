@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Float64Type, Int64Type};
+use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::HOSTS;
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
+use nearprint_parquet::schema::{HOSTS, LOST_SHARE, SOURCE};
+use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile, StagedFile};
+use nearprint_storage::InputFile;
 use nearprint_store::{Recrawl, Recrawls};
 use nearprint_tasks::QueryBatch;
 use rayon::prelude::*;
@@ -130,8 +133,7 @@ pub fn write_hosts(hosts: &[HostCounts], folder: &Path) -> Result<Vec<StagedFile
     let mut writer = DatasetWriter::new(folder, "hosts", &HOSTS, &[]);
     for hosts in hosts.chunks(BATCH_ROWS) {
         let counts = |of: fn(&HostCounts) -> u64| -> ArrayRef {
-            let count = |host: &HostCounts| i64::try_from(of(host)).unwrap_or(i64::MAX);
-            Arc::new(Int64Array::from_iter_values(hosts.iter().map(count)))
+            Arc::new(Int64Array::from_iter_values(hosts.iter().map(|host| of(host).cast_signed())))
         };
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(hosts.iter().map(|host| &host.source))),
@@ -152,4 +154,42 @@ pub fn write_hosts(hosts: &[HostCounts], folder: &Path) -> Result<Vec<StagedFile
         writer.write(rows.map_err(|e| Fault::internal("hosts", e))?)?;
     }
     writer.finish()
+}
+
+/// Reads a file of the dataset, a source after another.
+///
+/// # Errors
+/// The file is damaged or cannot be read.
+pub async fn read_hosts(file: InputFile, mut of: impl FnMut(HostCounts)) -> Result<()> {
+    let parquet = ParquetFile::open(file).await?;
+    let names: Vec<&str> = HOSTS.fields().iter().map(|field| field.name().as_str()).collect();
+    let mut batches = parquet.stream(parquet.whole(&names))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        let (sources, losses) = (columns.strings(SOURCE)?, columns.primitive::<Float64Type>(LOST_SHARE)?);
+        let counts = |name: &str| columns.primitive::<Int64Type>(name);
+        let (n_documents, n_new, n_same) = (counts("n_documents")?, counts("n_new")?, counts("n_same")?);
+        let (n_changed, n_keep, n_near) = (counts("n_changed")?, counts("n_keep")?, counts("n_near")?);
+        let (n_exact, n_stub, n_skip) = (counts("n_exact")?, counts("n_stub")?, counts("n_skip")?);
+        let (n_texts, n_of_largest_text) = (counts("n_texts")?, counts("n_of_largest_text")?);
+        for row in 0..batch.num_rows() {
+            let count = |counts: &Int64Array| counts.value(row).cast_unsigned();
+            of(HostCounts {
+                source: sources.value(row).to_owned(),
+                n_documents: count(n_documents),
+                n_new: count(n_new),
+                n_same: count(n_same),
+                n_changed: count(n_changed),
+                n_keep: count(n_keep),
+                n_near: count(n_near),
+                n_exact: count(n_exact),
+                n_stub: count(n_stub),
+                n_skip: count(n_skip),
+                n_texts: count(n_texts),
+                n_of_largest_text: count(n_of_largest_text),
+                lost_share: losses.is_valid(row).then(|| losses.value(row)),
+            });
+        }
+    }
+    Ok(())
 }

@@ -118,7 +118,7 @@ fn dependents(batch: &QueryBatch, decisions: &Decisions, order: &RunOrder) -> Re
 
 /// Adds the dates of documents, and the reasons of the decisions about them, to their other columns.
 fn with_history(mut columns: Vec<ArrayRef>, decisions: &Decisions, recrawls: &Recrawls, rows: &[u32]) -> Vec<ArrayRef> {
-    let HistoryColumns { first_seen, last_changed, .. } = recrawls.columns(rows.iter().copied());
+    let HistoryColumns { first_seen, last_changed } = recrawls.columns(rows.iter().copied());
     let reasons = StringArray::from_iter_values(rows.iter().map(|&row| decisions.reason(row)));
     let history: [ArrayRef; 3] = [Arc::new(first_seen), Arc::new(last_changed), Arc::new(reasons)];
     columns.extend(history);

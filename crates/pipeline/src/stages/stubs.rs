@@ -27,6 +27,7 @@ use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::excerpt::excerpt;
 use crate::resources::Resources;
 use crate::stages::sources::{NO_SOURCE, RowSources, address};
 
@@ -88,8 +89,9 @@ const MAX_CLASSES: usize = 8;
 const SAMPLED_EARLIER: usize = 64;
 /// The number of classes in a night's counts.
 const LISTED: usize = 10;
-/// The number of characters of an id in these.
-const ID_CHARS: usize = 100;
+
+/// The reason of the decision about a stub.
+pub const STUB: &str = "stub";
 
 /// How a stub was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -170,11 +172,7 @@ impl Text<'_> {
 
     /// Returns whether two texts are the same, or near and neither loses more than next to nothing with the other.
     fn is_same(&self, other: &Self, verifier: &Verifier) -> bool {
-        let loss = |own: &Self, keeper: &Self| {
-            let bits = u16::try_from(own.bits(keeper)?).ok()?;
-            Some(lost_share(own.n_features?, keeper.n_features?, bits))
-        };
-        let losses = || [loss(self, other), loss(other, self)];
+        let losses = || [self.loss(other), other.loss(self)];
         self.hash == other.hash
             || (self.is_near(other, verifier)
                 && losses().into_iter().all(|loss| loss.is_none_or(|loss| loss <= MAX_LOSS)))
@@ -184,16 +182,21 @@ impl Text<'_> {
     /// Without sketches, near texts do.
     fn is_alike(&self, other: &Self, verifier: &Verifier, max_own: u32) -> bool {
         let alike = || match self.bits(other) {
-            Some(bits) => bits <= MAX_BITS_ALIKE && self.n_own(other, bits).is_none_or(|n| n <= f64::from(max_own)),
+            Some(bits) => bits <= MAX_BITS_ALIKE && self.n_own(other).is_none_or(|n| n <= f64::from(max_own)),
             None => self.is_near(other, verifier),
         };
         self.hash == other.hash || alike()
     }
 
-    /// Returns about how many of its features another text lacks, from which its sketch differs in so many bits.
-    fn n_own(&self, other: &Self, bits: u32) -> Option<f64> {
-        let (own, others) = (self.n_features?, other.n_features?);
-        Some(lost_share(own, others, u16::try_from(bits).ok()?) * f64::from(own))
+    /// Returns the share of its features that another text lacks, about.
+    fn loss(&self, other: &Self) -> Option<f64> {
+        let bits = u16::try_from(self.bits(other)?).ok()?;
+        Some(lost_share(self.n_features?, other.n_features?, bits))
+    }
+
+    /// Returns the number of its features that another text lacks, about.
+    fn n_own(&self, other: &Self) -> Option<f64> {
+        Some(self.loss(other)? * f64::from(self.n_features?))
     }
 
     /// Returns whether two texts have little in common. Without sketches, texts that are not near have.
@@ -441,12 +444,13 @@ impl StubSearch<'_> {
             }
         }
         // A page that says much of what it said before says something of its own.
-        let all = collapsed.iter().flat_map(|(class, _)| self.changed(class));
-        let earlier = self.earlier(all).await?;
+        let others = collapsed.iter().flat_map(|(class, _)| self.changed(class).skip(SAMPLED_EARLIER));
+        let others = self.earlier(others).await?;
         let stubs = |(class, n_earlier): (Class, usize)| {
             let centre = self.text(class.centre);
             let is_own = |row: u32| {
-                let before = earlier.as_ref().and_then(|earlier| text_in(earlier, &self.batch.id(row)));
+                let id = self.batch.id(row);
+                let before = [&earlier, &others].into_iter().flatten().find_map(|earlier| text_in(earlier, &id));
                 let now = self.text(row).zip(centre.as_ref());
                 before.zip(now).is_some_and(|(before, (now, centre))| {
                     [&now, centre].into_iter().any(|text| !before.is_different(text, &self.verifier))
@@ -553,7 +557,6 @@ impl Stubs {
         let mut writer = DatasetWriter::new(folder, "stubs", &STUBS, &[]);
         for stubs in self.stubs.chunks(BATCH_ROWS) {
             let classes = || stubs.iter().map(|stub| &self.classes[stub.class]);
-            let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
             #[allow(clippy::cast_precision_loss, reason = "a share of pages")]
             let share = |class: &StubClass| class.n_documents as f64 / class.n_of_source.max(1) as f64;
             let arrays: Vec<ArrayRef> = vec![
@@ -561,20 +564,13 @@ impl Stubs {
                 Arc::new(StringArray::from_iter_values(classes().map(|class| &class.source))),
                 Arc::new(StringArray::from_iter_values(classes().map(|class| class.signal.name()))),
                 Arc::new(StringArray::from_iter_values(classes().map(|class| &class.stub_id))),
-                Arc::new(Int64Array::from_iter_values(classes().map(|class| count(class.n_documents)))),
+                Arc::new(Int64Array::from_iter_values(classes().map(|class| class.n_documents.cast_signed()))),
                 Arc::new(Float64Array::from_iter_values(classes().map(share))),
-                Arc::new(Int64Array::from_iter_values(classes().map(|class| count(class.n_earlier_texts)))),
+                Arc::new(Int64Array::from_iter_values(classes().map(|class| class.n_earlier_texts.cast_signed()))),
             ];
             let rows = RecordBatch::try_new(Arc::clone(&STUBS), arrays);
             writer.write(rows.map_err(|e| Fault::internal("stubs", e))?)?;
         }
         writer.finish()
     }
-}
-
-fn excerpt(id: &str) -> String {
-    if id.chars().nth(ID_CHARS).is_none() {
-        return id.to_owned();
-    }
-    id.chars().take(ID_CHARS).chain(['…']).collect()
 }

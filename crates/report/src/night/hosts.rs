@@ -2,12 +2,9 @@
 
 use std::collections::HashMap;
 
-use arrow::datatypes::Int64Type;
-use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_night::published_files;
-use nearprint_parquet::schema::SOURCE;
-use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::{HostCounts, read_hosts};
 use nearprint_storage::Storage;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -51,14 +48,17 @@ pub struct HostNumbers {
     pub n_stub: u64,
 }
 
-const COUNTS: [&str; 7] = ["n_documents", "n_new", "n_changed", "n_keep", "n_near", "n_exact", "n_stub"];
-
 /// The number of sources that a report has.
 const LISTED: usize = 10;
 
 /// Reads the largest sources of a night, and what some nights before, oldest first, say of them. A night of release 0.2.0
 /// says nothing.
-pub(super) async fn read_hosts(storage: &Storage, store: &str, dt: &str, before: &[&str]) -> Result<Vec<HostRecord>> {
+pub(super) async fn largest_hosts(
+    storage: &Storage,
+    store: &str,
+    dt: &str,
+    before: &[&str],
+) -> Result<Vec<HostRecord>> {
     let mut hosts: Vec<HostRecord> = Vec::new();
     read(storage, store, dt, |source, counts| {
         let record = || HostRecord { source: source.to_owned(), counts, before: Vec::new() };
@@ -87,27 +87,21 @@ pub(super) async fn read_hosts(storage: &Storage, store: &str, dt: &str, before:
 
 async fn read(storage: &Storage, store: &str, dt: &str, mut of: impl FnMut(&str, HostNumbers)) -> Result<()> {
     for file in published_files(storage, store, dt, "hosts").await? {
-        let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
-        let names: Vec<&str> = COUNTS.into_iter().chain([SOURCE]).collect();
-        let mut batches = parquet.stream(parquet.whole(&names))?;
-        while let Some(batch) = batches.try_next().await? {
-            let columns = Columns { batch: &batch, file: &parquet.file.url };
-            let sources = columns.strings(SOURCE)?;
-            let counts: Vec<_> =
-                COUNTS.iter().map(|name| columns.primitive::<Int64Type>(name)).collect::<Result<_>>()?;
-            for row in 0..batch.num_rows() {
-                let count = |at: usize| counts[at].value(row).unsigned_abs();
-                let numbers = HostNumbers {
-                    n_documents: count(0),
-                    n_new_or_changed: count(1) + count(2),
-                    n_keep: count(3),
-                    n_near: count(4),
-                    n_exact: count(5),
-                    n_stub: count(6),
-                };
-                of(sources.value(row), numbers);
-            }
-        }
+        let file = storage.folder(&file)?.file().await?;
+        read_hosts(file, |host| of(&host.source, HostNumbers::of(&host))).await?;
     }
     Ok(())
+}
+
+impl HostNumbers {
+    fn of(host: &HostCounts) -> Self {
+        Self {
+            n_documents: host.n_documents,
+            n_new_or_changed: host.n_new + host.n_changed,
+            n_keep: host.n_keep,
+            n_near: host.n_near,
+            n_exact: host.n_exact,
+            n_stub: host.n_stub,
+        }
+    }
 }

@@ -13,7 +13,7 @@ use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::Storage;
 
 use super::decisions::Decided;
-use super::hosts::read_hosts;
+use super::hosts::largest_hosts;
 use super::night_report::{Example, NightReport, QuarantinedRow, ReportRequest};
 
 /// The characters of an excerpt.
@@ -82,7 +82,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     let measured = MeasuredNight::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
     let nights: Vec<&str> = history.before.iter().map(|night| night.dt.as_str()).collect();
     let nights = &nights[nights.len().saturating_sub(HOST_NIGHTS)..];
-    let hosts = read_hosts(storage, &request.store, &request.dt, nights).await?;
+    let hosts = largest_hosts(storage, &request.store, &request.dt, nights).await?;
     let quarantine = read_quarantine(storage, request, summary.counts.documents.n_repeated_ids > 0).await?;
     Ok(NightReport {
         summary: RunSummary { measured: Some(measured), ..summary },
