@@ -3,6 +3,7 @@
 
 mod feature_hash;
 mod golden;
+mod judge;
 mod laws;
 mod peers;
 mod texts;

@@ -61,4 +61,5 @@ pub use rows::column::Column;
 pub use rows::lost_share::{LossLimit, lost_share};
 pub use rows::query_rows::{ClassOfRows, QueryRows, RowPair};
 pub use rows::row_set::RowSet;
-pub use rows::verify::{SketchDistance, Verifier};
+pub use rows::undecided::{UndecidedPair, nearest_undecided};
+pub use rows::verify::{Nearness, SketchDistance, Verifier};

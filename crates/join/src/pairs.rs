@@ -269,13 +269,13 @@ impl HammingJoin {
         let all = 0..values.len();
         let queries = Queries::try_new(values, self.plan(bits, all.len(), Vec::new(), true), self.kernel)?;
         for value in rows.repeated(numbers(&all)) {
-            rows.all_pairs(value, value, 0, verifier, &mut found);
+            rows.all_pairs(value, value, 0, verifier, &mut found, |_| ());
         }
         let mut scratch = MapScratch::default();
         for start in (0..queries.values().len()).step_by(PIECE_ROWS) {
             self.refuse_stopped()?;
             queries.map_self(start..queries.values().len().min(start + PIECE_ROWS), &mut scratch, |pair| {
-                rows.all_pairs(pair.query, pair.existing, pair.distance, verifier, &mut found);
+                rows.all_pairs(pair.query, pair.existing, pair.distance, verifier, &mut found, |_| ());
             });
         }
         Ok(())
@@ -323,7 +323,7 @@ impl HammingJoin {
     fn verifier<F: Width>(&self) -> Result<Verifier> {
         let invalid = JoinError::Distance { max_distance: self.max_distance, bits: F::BITS };
         let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < F::BITS).ok_or(invalid)?;
-        Ok(Verifier { max_distance, max_sketch_distance: None })
+        Ok(Verifier { max_distance, max_sketch_distance: None, judged_to: None })
     }
 }
 

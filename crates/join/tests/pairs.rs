@@ -124,7 +124,7 @@ fn rows_of_two_sets_pair_only_where_their_sketches_are_near() {
     let left = || side(&[7, 7, 7, u64::MAX], &[sketch(0), sketch(1), None, sketch(0)]);
     let right = || side(&[6, 0, 7], &[sketch(0), sketch(0), None]);
     let found = |max_sketch_distance| {
-        let (mut found, verifier) = (Vec::new(), Verifier { max_distance: 1, max_sketch_distance });
+        let (mut found, verifier) = (Vec::new(), Verifier { max_distance: 1, max_sketch_distance, judged_to: None });
         let join = HammingJoin::new(1);
         join.rows_between(left(), right(), &verifier, 64, |p, sketches| found.push((p.a, p.b, p.distance, sketches)))
             .unwrap();

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
     Canonical, ClassNeighbours, ClassOfRows, Clusters, Column, Decision, ExistingNeighbour, Kernel, LossLimit,
-    MapScratch, Queries, QueryRows, RowPair, TablePlan, UnionFind, Verifier, lost_share, naive, reduce,
-    spanning_forest, star,
+    MapScratch, Queries, QueryRows, RowPair, TablePlan, UndecidedPair, UnionFind, Verifier, lost_share, naive,
+    nearest_undecided, reduce, spanning_forest, star,
 };
 use proptest::prelude::*;
 
 use crate::data::Rng;
 
-const VERIFIERS: [Verifier; 2] = [
-    Verifier { max_distance: 2, max_sketch_distance: None },
-    Verifier { max_distance: 2, max_sketch_distance: Some(1) },
+const VERIFIERS: [Verifier; 3] = [
+    Verifier { max_distance: 2, max_sketch_distance: None, judged_to: None },
+    Verifier { max_distance: 2, max_sketch_distance: Some(1), judged_to: None },
+    Verifier { max_distance: 2, max_sketch_distance: Some(0), judged_to: Some(2) },
 ];
 
 /// Few fingerprints and sketches, so that classes, equal fingerprints with other sketches and rows without one are common.
@@ -154,8 +155,9 @@ proptest! {
 
         let (mut all, mut candidates, mut class_pairs) = (Vec::new(), Vec::new(), Vec::new());
         for_each_value_pair(&values, 2, |a, b, d| {
-            rows.all_pairs(a, b, d, &verifier, |p| all.push(p));
-            rows.forest_pairs(a, b, d, &verifier, |p| candidates.push(p), |a, b| class_pairs.push((a, b, d)));
+            rows.all_pairs(a, b, d, &verifier, |p| all.push(p), |_| ());
+            let found_classes = |a, b| class_pairs.push((a, b, d));
+            rows.forest_pairs(a, b, d, &verifier, |p| candidates.push(p), found_classes, |_| ());
         });
         prop_assert_eq!(reduce([all]), expected.clone());
 
@@ -184,6 +186,59 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_judge_gets_the_pairs_of_classes_between_its_limits_and_the_nearest_of_each_however_they_are_taken(
+        seed: u64,
+        n in 0usize..40,
+        n_looks in 1u32..4,
+        cut in 1usize..9,
+    ) {
+        let verifier = VERIFIERS[2];
+        let (fingerprints, sketches) = batch(seed, n);
+        let (rows, values) = group(&fingerprints, &sketches);
+        let (mut all, mut of_forest) = (Vec::new(), Vec::new());
+        for_each_value_pair(&values, 2, |a, b, d| {
+            rows.all_pairs(a, b, d, &verifier, |_| (), |p| all.push(p));
+            rows.forest_pairs(a, b, d, &verifier, |_| (), |_, _| (), |p| of_forest.push(p));
+        });
+        all.sort_unstable();
+        of_forest.sort_unstable();
+        prop_assert_eq!(&all, &of_forest);
+        let classes = rows.class_of_rows(u32::try_from(n).unwrap());
+        let mut expected: Vec<UndecidedPair> = Vec::new();
+        for (a, b) in (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))) {
+            let (Some(x), Some(y), Some(s), Some(t)) = (fingerprints[a], fingerprints[b], sketches[a], sketches[b]) else { continue };
+            let (distance, sketch_distance) = ((x ^ y).count_ones(), s.distance(&t));
+            if distance <= 2 && (1..=2).contains(&sketch_distance) {
+                let of = |row: usize| classes.of(u32::try_from(row).unwrap()).unwrap();
+                let (distance, sketch_distance) = (distance.try_into().unwrap(), sketch_distance.try_into().unwrap());
+                let (a, b) = (of(a).min(of(b)), of(a).max(of(b)));
+                expected.push(UndecidedPair { sketch_distance, distance, a, b });
+            }
+        }
+        expected.sort_unstable();
+        expected.dedup();
+        prop_assert_eq!(&all, &expected);
+
+        // The first of each class, by definition.
+        let of_class = |pair: &UndecidedPair, class: u32| [pair.a, pair.b].contains(&class);
+        let rank = |pair: &UndecidedPair, class| expected.iter().filter(|p| of_class(p, class) && *p < pair).count();
+        let is_near = |pair: &&UndecidedPair| [pair.a, pair.b].iter().any(|&class| rank(pair, class) < n_looks as usize);
+        let nearest: Vec<UndecidedPair> = expected.iter().filter(is_near).copied().collect();
+        let mut parts: Vec<UndecidedPair> = Vec::new();
+        for part in all.chunks(cut) {
+            let mut part = part.to_vec();
+            nearest_undecided(&mut part, n_looks);
+            parts.extend(part);
+        }
+        nearest_undecided(&mut parts, n_looks);
+        prop_assert_eq!(parts, nearest);
+    }
+}
+
 #[test]
 fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
     let n = 1_000_000u32;
@@ -193,7 +248,7 @@ fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
         assert_eq!(p.a, 0);
         n_pairs += 1;
     };
-    rows.forest_pairs(0, 0, 0, &VERIFIERS[0], found, |_, _| panic!("one class"));
+    rows.forest_pairs(0, 0, 0, &VERIFIERS[0], found, |_, _| panic!("one class"), |_| panic!("one class"));
     assert_eq!(n_pairs, n - 1);
 }
 

@@ -1,6 +1,6 @@
 //! The settings that a fingerprint and a join depend on.
 
-use nearprint_fingerprint::FingerprintConfig;
+use nearprint_fingerprint::{FingerprintConfig, JudgeConfig, Sketch};
 use nearprint_join::Verifier;
 use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use schemars::JsonSchema;
@@ -28,6 +28,10 @@ pub struct ProfileConfig {
     pub sketch: Option<SketchConfig>,
     /// The distances that make a pair.
     pub join: JoinConfig,
+    /// The rules by which texts are judged that sketches leave undecided; `None` in profiles without a judge. Texts of one
+    /// night are judged, those of earlier nights are gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeConfig>,
 }
 
 /// The settings of the sketch, which is 256 bits of least hashes of tokens and shingles.
@@ -77,11 +81,20 @@ impl JoinConfig {
             _ => Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits"))),
         };
         let max_sketch_distance = self.max_sketch_distance.map(sketch_limit).transpose()?;
-        Ok(Verifier { max_distance, max_sketch_distance })
+        Ok(Verifier { max_distance, max_sketch_distance, judged_to: None })
     }
 }
 
 impl ProfileConfig {
+    /// Returns the limits of the join in the form that it takes, with that of the judge.
+    ///
+    /// # Errors
+    /// As [`JoinConfig::verifier`].
+    pub fn verifier(&self) -> Result<Verifier> {
+        let judged_to = self.judge.and_then(|judge| u16::try_from(judge.max_sketch_distance).ok());
+        Ok(Verifier { judged_to, ..self.join.verifier(self.bits)? })
+    }
+
     /// Checks the rules that the types cannot express.
     ///
     /// # Errors
@@ -107,8 +120,35 @@ impl ProfileConfig {
             let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";
             return invalid("join.max_sketch_distance", reason);
         }
+        self.validate_judge()?;
         // The widest have no join whose distances could be wrong.
         if self.bits == 128 { Ok(()) } else { self.join.verifier(self.bits).map(drop) }
+    }
+
+    fn validate_judge(&self) -> Result<()> {
+        let Some(judge) = &self.judge else { return Ok(()) };
+        let invalid = |key: &str, reason: String| Err(ProfileError::Config { key: format!("judge.{key}"), reason });
+        if self.sketch.is_none() {
+            return invalid("max_sketch_distance", "this profile makes no sketches: leave [judge] out".to_owned());
+        }
+        if judge.max_sketch_distance >= Sketch::BITS {
+            let reason = format!("{} is not below the sketch's {} bits", judge.max_sketch_distance, Sketch::BITS);
+            return invalid("max_sketch_distance", reason);
+        }
+        let shares = [
+            ("min_edit_similarity", judge.min_edit_similarity),
+            ("min_contained", judge.min_contained),
+            ("min_opening", judge.min_opening),
+        ];
+        for (key, share) in shares {
+            if !(share > 0.0 && share <= 1.0) {
+                return invalid(key, format!("{share} is not a share: above 0, and at most 1"));
+            }
+        }
+        if judge.max_looks == 0 {
+            return invalid("max_looks", "a judge that reads no pair decides nothing: leave [judge] out".to_owned());
+        }
+        Ok(())
     }
 
     /// Returns the settings by which the tokens of the sketch are cut, if they are not those of the fingerprint.

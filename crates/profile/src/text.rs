@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use nearprint_fingerprint::{
-    DistinctHashes, FeatureHash, Sketch, simhash, simhash_of_hashes, sketch_and_count, sketch_elements, token_hash,
+    DistinctHashes, FeatureHash, Sketch, TextWords, simhash, simhash_of_hashes, sketch_and_count, sketch_elements,
+    token_hash,
 };
 use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch, TokenizerKind};
 use xxhash_rust::xxh3::xxh3_128;
@@ -28,6 +29,9 @@ pub struct FingerprintedText {
     pub outcome: Outcome,
     /// The number of characters of the normalised text.
     pub length: u64,
+    /// The words that the judge reads, as [`TextWords::append_bytes`] writes them, if the text has a fingerprint and the
+    /// profile a judge.
+    pub words: Option<Vec<u8>>,
 }
 
 /// A text taken apart, as [`TextFingerprinter::dissect`] returns it.
@@ -93,19 +97,35 @@ impl TextFingerprinter {
     #[must_use]
     pub fn fingerprint(&self, text: &str) -> FingerprintedText {
         let normalized = self.analyzer.normalize(text);
-        let outcome = self.outcome(&normalized);
+        let (outcome, words) = self.outcome(&normalized);
         let length = if outcome == Outcome::Empty { 0 } else { normalized.chars().count() as u64 };
-        FingerprintedText { outcome, length }
+        FingerprintedText { outcome, length, words }
     }
 
-    fn outcome(&self, normalized: &str) -> Outcome {
+    /// Returns the words that the judge reads of a text, also of one that has too few to be fingerprinted. `None` if the
+    /// profile makes no sketches.
+    ///
+    /// # Panics
+    /// May panic if the normalised text has 4 GiB or more.
+    #[must_use]
+    pub fn words(&self, text: &str) -> Option<TextWords> {
+        let wide = self.config.sketch.as_ref()?;
+        let normalized = self.analyzer.normalize(text);
+        SCRATCH.with_borrow_mut(|ThreadScratch { tokens: scratch, hashed }| {
+            let tokens = self.sketch_analyzer.as_ref().unwrap_or(&self.analyzer).distinct_tokens(&normalized, scratch);
+            hashed.hash_tokens(&tokens, wide.seed);
+            Some(TextWords::new(&hashed.tokens, tokens.sequence()))
+        })
+    }
+
+    fn outcome(&self, normalized: &str) -> (Outcome, Option<Vec<u8>>) {
         if normalized.trim().is_empty() {
-            return Outcome::Empty;
+            return (Outcome::Empty, None);
         }
         // Big-endian, so that bytes sort as the number does.
         let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
         SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
-            None => Outcome::TooShort { text_hash },
+            None => (Outcome::TooShort { text_hash }, None),
             Some((Value { fingerprint, low_half }, wide)) => {
                 debug_assert!(
                     low_half.is_some() == (self.config.bits == 128),
@@ -115,8 +135,10 @@ impl TextFingerprinter {
                     fingerprint.checked_shr(self.config.bits).is_none_or(|above| above == 0),
                     "a fingerprint has no bit above its width"
                 );
+                let (wide, words) = wide
+                    .map_or((None, None), |Sketched { sketch, n_features, words }| (Some((sketch, n_features)), words));
                 let (sketch, n_features) = wide.unzip();
-                Outcome::Fingerprinted { fingerprint, low_half, sketch, n_features, text_hash }
+                (Outcome::Fingerprinted { fingerprint, low_half, sketch, n_features, text_hash }, words)
             }
         })
     }
@@ -126,7 +148,7 @@ impl TextFingerprinter {
         &self,
         normalized: &str,
         scratch: &mut ThreadScratch,
-    ) -> Option<(Value, Option<CountedSketch>)> {
+    ) -> Option<(Value, Option<Sketched>)> {
         let config = &self.config.tokenize.features;
         let ThreadScratch { tokens: scratch, hashed } = scratch;
         if !self.analyzer.features_are_tokens(config) {
@@ -155,8 +177,11 @@ impl TextFingerprinter {
         } else {
             self.simhash(features)
         };
-        let sketch =
-            if own_tokens { self.sketch(normalized, scratch, hashed) } else { Some(hashed.sketch_of(&tokens, wide)) };
+        let sketch = if own_tokens {
+            self.sketch(normalized, scratch, hashed)
+        } else {
+            Some(hashed.sketch_of(&tokens, wide, self.config.judge.is_some()))
+        };
         Some((fingerprint, sketch))
     }
 
@@ -167,11 +192,11 @@ impl TextFingerprinter {
     }
 
     /// Returns the sketch, if the profile has one.
-    fn sketch(&self, normalized: &str, scratch: &mut Scratch, hashed: &mut Hashed) -> Option<CountedSketch> {
+    fn sketch(&self, normalized: &str, scratch: &mut Scratch, hashed: &mut Hashed) -> Option<Sketched> {
         let wide = self.config.sketch.as_ref()?;
         let tokens = self.sketch_analyzer.as_ref().unwrap_or(&self.analyzer).distinct_tokens(normalized, scratch);
         hashed.hash_tokens(&tokens, wide.seed);
-        Some(hashed.sketch_of(&tokens, wide))
+        Some(hashed.sketch_of(&tokens, wide, self.config.judge.is_some()))
     }
 
     fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> Value {
@@ -218,7 +243,7 @@ impl TextFingerprinter {
         let normalized = self.analyzer.normalize(text);
         let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
         let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
-        let outcome = self.outcome(&normalized);
+        let (outcome, _) = self.outcome(&normalized);
         DissectedText { features, outcome, normalized: normalized.into_owned() }
     }
 }
@@ -245,8 +270,12 @@ impl Value {
 /// The number of hashes that memory is kept for.
 const KEPT_HASHES: usize = 1 << 20;
 
-/// A sketch, and the number of its distinct elements.
-type CountedSketch = (Sketch, u32);
+/// A sketch, the number of its distinct elements, and the words that the judge reads, if there is one.
+struct Sketched {
+    sketch: Sketch,
+    n_features: u32,
+    words: Option<Vec<u8>>,
+}
 
 /// The memory that a thread reuses for each text.
 #[derive(Default)]
@@ -272,10 +301,17 @@ impl Hashed {
     }
 
     /// Returns the sketch of the tokens that were hashed last.
-    fn sketch_of(&mut self, tokens: &DistinctTokens<'_>, config: &SketchConfig) -> CountedSketch {
+    fn sketch_of(&mut self, tokens: &DistinctTokens<'_>, config: &SketchConfig, has_judge: bool) -> Sketched {
         debug_assert_eq!(self.tokens.len(), tokens.len(), "the hashes are those of these tokens");
         let counts = tokens.iter().map(|(_, count)| count);
-        sketch_and_count(&self.tokens, counts, tokens.sequence(), config.shingle, &mut self.shingles)
+        let (sketch, n_features) =
+            sketch_and_count(&self.tokens, counts, tokens.sequence(), config.shingle, &mut self.shingles);
+        let words = has_judge.then(|| {
+            let mut words = Vec::with_capacity(16 + 8 * self.tokens.len() + 4 * tokens.sequence().len());
+            TextWords::append_bytes(&self.tokens, tokens.sequence(), &mut words);
+            words
+        });
+        Sketched { sketch, n_features, words }
     }
 }
 

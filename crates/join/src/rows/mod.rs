@@ -4,4 +4,5 @@ pub mod column;
 pub mod lost_share;
 pub mod query_rows;
 pub mod row_set;
+pub mod undecided;
 pub mod verify;

@@ -16,7 +16,8 @@ use crate::error::{JoinError, Result};
 use crate::rows::column::Column;
 use crate::rows::lost_share::lost_share;
 use crate::rows::row_set::Starts;
-use crate::rows::verify::Verifier;
+use crate::rows::undecided::UndecidedPair;
+use crate::rows::verify::{Nearness, Verifier};
 
 /// Two rows of the batch that are near-duplicates; `a` < `b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -252,7 +253,7 @@ impl QueryRows {
     }
 
     /// Calls `found` with every verified pair of rows behind two values at `distance`, or behind one value if the two
-    /// are the same.
+    /// are the same, and `undecided` with each pair of classes that the judge decides.
     pub fn all_pairs(
         &self,
         value_a: u32,
@@ -260,8 +261,9 @@ impl QueryRows {
         distance: u8,
         verifier: &Verifier,
         mut found: impl FnMut(RowPair),
+        undecided: impl FnMut(UndecidedPair),
     ) {
-        self.verified_classes(value_a, value_b, distance, verifier, |class_a, class_b, sketch_distance| {
+        let near = |class_a: u32, class_b: u32, sketch_distance| {
             for &a in self.members(class_a) {
                 for &b in self.members(class_b) {
                     if class_a != class_b || a < b {
@@ -269,7 +271,8 @@ impl QueryRows {
                     }
                 }
             }
-        });
+        };
+        self.verified_classes(value_a, value_b, distance, verifier, near, undecided);
     }
 
     /// Calls `found` with the pairs of rows behind two values that a spanning forest can need. Among them is one pair
@@ -278,7 +281,7 @@ impl QueryRows {
     /// In the forest's order (distance, a, b) the first row of a class meets every other member before those meet each
     /// other. So behind two different values only the first rows of the classes matter. Behind one value, each class is
     /// joined, row by row, to its *centre*, which is the smallest row of the class itself and of the classes verified
-    /// with it. `found_classes` receives the pairs of different classes.
+    /// with it. `found_classes` receives the pairs of different classes, and `undecided` those that the judge decides.
     pub fn forest_pairs(
         &self,
         value_a: u32,
@@ -287,18 +290,20 @@ impl QueryRows {
         verifier: &Verifier,
         mut found: impl FnMut(RowPair),
         mut found_classes: impl FnMut(u32, u32),
+        undecided: impl FnMut(UndecidedPair),
     ) {
         let first = |class: u32| self.members(class)[0];
         if value_a != value_b {
-            return self.verified_classes(value_a, value_b, distance, verifier, |a, b, sketch_distance| {
+            let near = |a, b, sketch_distance| {
                 found(ordered(first(a), first(b), distance, sketch_distance));
                 found_classes(a, b);
-            });
+            };
+            return self.verified_classes(value_a, value_b, distance, verifier, near, undecided);
         }
         let classes = self.classes_of(value_a);
         // (centre, its class, sketch distance); `None` if a class has no sketch to be verified by.
         let mut centres: Vec<Option<(u32, u32, Option<u16>)>> = vec![None; classes.len()];
-        self.verified_classes(value_a, value_a, 0, verifier, |a, b, sketch_distance| {
+        let near = |a: u32, b: u32, sketch_distance| {
             if a != b {
                 found(ordered(first(a), first(b), 0, sketch_distance));
                 found_classes(a, b);
@@ -308,7 +313,8 @@ impl QueryRows {
                 let offered = (first(other), other, sketch_distance);
                 *centre = Some(centre.map_or(offered, |known| known.min(offered)));
             }
-        });
+        };
+        self.verified_classes(value_a, value_a, 0, verifier, near, undecided);
         for (class, centre) in classes.zip(centres) {
             let Some((centre, _, sketch_distance)) = centre else { continue };
             for &row in self.members(class).iter().filter(|&&row| row != centre) {
@@ -318,7 +324,7 @@ impl QueryRows {
     }
 
     /// Calls `found` once with each pair of classes of two values that passes the sketch test, including a class with
-    /// itself.
+    /// itself, and `undecided` with each pair that is left to the judge.
     fn verified_classes(
         &self,
         value_a: u32,
@@ -326,13 +332,18 @@ impl QueryRows {
         distance: u8,
         verifier: &Verifier,
         mut found: impl FnMut(u32, u32, Option<u16>),
+        mut undecided: impl FnMut(UndecidedPair),
     ) {
         for a in self.classes_of(value_a) {
             let bs = self.classes_of(value_b);
             let bs = if value_a == value_b { a..bs.end } else { bs };
             for b in bs {
-                if let Some(sketch_distance) = verifier.verify(distance, self.sketch(a), self.sketch(b)) {
-                    found(a, b, sketch_distance.bits());
+                match verifier.nearness(distance, self.sketch(a), self.sketch(b)) {
+                    Nearness::Near(sketch_distance) => found(a, b, sketch_distance.bits()),
+                    Nearness::Undecided(sketch_distance) => {
+                        undecided(UndecidedPair { sketch_distance, distance, a: a.min(b), b: a.max(b) });
+                    }
+                    Nearness::Far => {}
                 }
             }
         }

@@ -9,6 +9,20 @@ pub struct Verifier {
     pub max_distance: u8,
     /// The largest distance of two sketches that counts; `None` leaves sketches out.
     pub max_sketch_distance: Option<u16>,
+    /// The largest distance of two sketches at which a judge reads the texts of two documents that are no near-duplicates
+    /// by their sketches, if it has the texts. `None` leaves the judge out.
+    pub judged_to: Option<u16>,
+}
+
+/// What the distances of two documents say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nearness {
+    /// They are near-duplicates.
+    Near(SketchDistance),
+    /// The judge decides, if it has the texts. The distance of the sketches.
+    Undecided(u16),
+    /// They are none.
+    Far,
 }
 
 /// The distance of two sketches, as far as it counts.
@@ -44,7 +58,7 @@ impl Verifier {
     /// ```
     /// use nearprint_join::{SketchDistance, Verifier};
     ///
-    /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(40) };
+    /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(40), judged_to: None };
     /// assert!(verifier.allows(3, SketchDistance::Bits(40)));
     /// assert!(!verifier.allows(4, SketchDistance::Bits(0)));
     /// assert!(!verifier.allows(0, SketchDistance::Missing));
@@ -60,17 +74,45 @@ impl Verifier {
         distance <= self.max_distance && sketches_are_near
     }
 
-    /// Returns the distance of the sketches of two documents if the two are near-duplicates, and `None` if they are
-    /// not.
+    /// Returns what the distances of two documents say.
+    ///
+    /// ```
+    /// use nearprint_fingerprint::Sketch;
+    /// use nearprint_join::{Nearness, SketchDistance, Verifier};
+    ///
+    /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(8), judged_to: Some(40) };
+    /// let [a, b, c] = [[0; 32], [1; 32], [3; 32]].map(Sketch);
+    /// let of = |distance, other| verifier.nearness(distance, Some(&a), Some(other));
+    /// assert_eq!(of(3, &a), Nearness::Near(SketchDistance::Bits(0)));
+    /// assert_eq!((of(3, &b), of(4, &b), of(3, &c)), (Nearness::Undecided(32), Nearness::Far, Nearness::Far));
+    /// ```
     #[must_use]
-    pub fn verify(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
+    pub fn nearness(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Nearness {
         if distance > self.max_distance {
-            return None;
+            return Nearness::Far;
         }
         let sketches = match self.max_sketch_distance {
             None => SketchDistance::NotCompared,
             Some(_) => SketchDistance::of(a, b),
         };
-        self.allows(distance, sketches).then_some(sketches)
+        if self.allows(distance, sketches) {
+            return Nearness::Near(sketches);
+        }
+        match sketches {
+            SketchDistance::Bits(bits) if self.judged_to.is_some_and(|limit| bits <= limit) => {
+                Nearness::Undecided(bits)
+            }
+            _ => Nearness::Far,
+        }
+    }
+
+    /// Returns the distance of the sketches of two documents if the two are near-duplicates, and `None` if they are
+    /// not.
+    #[must_use]
+    pub fn verify(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
+        match self.nearness(distance, a, b) {
+            Nearness::Near(sketches) => Some(sketches),
+            Nearness::Undecided(_) | Nearness::Far => None,
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! nearprint's own profile. evidence/accuracy has the measurements behind each choice.
 
-use nearprint_fingerprint::{FeatureHash, FingerprintConfig};
+use nearprint_fingerprint::{FeatureHash, FingerprintConfig, JudgeConfig};
 use nearprint_tokenize::{FeatureConfig, MinFeatures, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
 
 use crate::config::{JoinConfig, ProfileConfig, SketchConfig};
 
-pub(super) const ABOUT: &str = "words and pairs of characters (in scripts without spaces) weighted 1 + ln(count), short words half; 64 bits, distance 12, verified by a sketch of 256 bits";
+pub(super) const ABOUT: &str = "words and pairs of characters (in scripts without spaces) weighted 1 + ln(count), short words half; 64 bits, distance 12, verified by a sketch of 256 bits, and by a judge that reads texts of one night";
 
 /// The first seed whose scores are not below the median (evidence/accuracy).
 const SEED: u64 = 2;
@@ -25,5 +25,12 @@ pub(super) fn profile() -> ProfileConfig {
         },
         sketch: Some(SketchConfig { shingle: 3, seed: SEED, tokenizer: Some(TokenizerKind::Words) }),
         join: JoinConfig { max_distance: 12, max_sketch_distance: Some(36) },
+        judge: Some(JudgeConfig {
+            max_sketch_distance: 80,
+            min_edit_similarity: 0.84,
+            min_contained: 0.95,
+            min_opening: 0.7,
+            max_looks: 16,
+        }),
     }
 }

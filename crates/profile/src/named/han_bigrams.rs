@@ -18,5 +18,6 @@ pub(super) fn profile() -> ProfileConfig {
         fingerprint: FingerprintConfig::default(),
         sketch: Some(SketchConfig { shingle: 2, seed: 0, tokenizer: None }),
         join: JoinConfig { max_distance: 8, max_sketch_distance: Some(40) },
+        judge: None,
     }
 }

@@ -18,5 +18,6 @@ pub(super) fn profile() -> ProfileConfig {
         fingerprint: FingerprintConfig::default(),
         sketch: None,
         join: JoinConfig { max_distance: 3, max_sketch_distance: None },
+        judge: None,
     }
 }

@@ -30,5 +30,6 @@ pub(super) fn profile() -> ProfileConfig {
         fingerprint: FingerprintConfig { feature_hash: FeatureHash::JavaPlain, bit_rule: BitRule::NonNegative },
         sketch: None,
         join: JoinConfig { max_distance: 3, max_sketch_distance: None },
+        judge: None,
     }
 }

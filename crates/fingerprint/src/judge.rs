@@ -1,0 +1,420 @@
+//! The judge: reads two texts word by word, and says whether they are alike. It decides the pairs that sketches do not.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sketch::{MAX_OCCURRENCE, sketch_elements};
+
+/// The words of a text in their order: the tokens that its sketch sees.
+///
+/// Words are compared by their hashes of 64 bits. Two different words among a million have the same hash with a
+/// probability below 0.0000001.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextWords {
+    /// The hashes of the distinct words, in ascending order.
+    hashes: Vec<u64>,
+    /// The text, as positions in `hashes`.
+    sequence: Vec<u32>,
+}
+
+impl TextWords {
+    /// Returns the words of a text. `hashes` has the [hash](crate::token_hash) of each distinct word, in any order, and
+    /// `sequence` has the words of the text, as positions in `hashes`.
+    ///
+    /// # Panics
+    /// If `sequence` has a position that `hashes` does not have.
+    #[must_use]
+    pub fn new(hashes: &[u64], sequence: &[u32]) -> Self {
+        let mut order: Vec<u32> = (0..).zip(hashes).map(|(at, _)| at).collect();
+        order.sort_unstable_by_key(|&at| hashes[at as usize]);
+        let mut ranks = vec![0; hashes.len()];
+        let mut sorted: Vec<u64> = Vec::with_capacity(hashes.len());
+        let mut rank = 0;
+        for at in order {
+            let hash = hashes[at as usize];
+            if sorted.last().is_some_and(|&last| last != hash) {
+                rank += 1;
+            }
+            if sorted.last() != Some(&hash) {
+                sorted.push(hash);
+            }
+            ranks[at as usize] = rank;
+        }
+        Self { hashes: sorted, sequence: sequence.iter().map(|&at| ranks[at as usize]).collect() }
+    }
+
+    /// Appends a text to bytes from which [`of_bytes`](Self::of_bytes) reads it back: the numbers of distinct words and of
+    /// words, the hashes, and the positions, of two bytes if that is enough, little endian. The words are those of
+    /// [`new`](Self::new).
+    pub fn append_bytes(hashes: &[u64], sequence: &[u32], bytes: &mut Vec<u8>) {
+        bytes.extend((hashes.len() as u64).to_le_bytes());
+        bytes.extend((sequence.len() as u64).to_le_bytes());
+        hashes.iter().for_each(|hash| bytes.extend(hash.to_le_bytes()));
+        match u16::try_from(hashes.len()) {
+            #[expect(clippy::cast_possible_truncation, reason = "positions are below the number of hashes")]
+            Ok(_) => sequence.iter().for_each(|&at| bytes.extend((at as u16).to_le_bytes())),
+            Err(_) => sequence.iter().for_each(|at| bytes.extend(at.to_le_bytes())),
+        }
+    }
+
+    /// Reads back a text that [`append_bytes`](Self::append_bytes) wrote. `None` means that these are not its bytes.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
+        let (n_hashes, bytes) = bytes.split_first_chunk::<8>()?;
+        let (n_words, bytes) = bytes.split_first_chunk::<8>()?;
+        let [n_hashes, n_words] = [n_hashes, n_words].map(|n| usize::try_from(u64::from_le_bytes(*n)));
+        let (n_hashes, n_words) = (n_hashes.ok()?, n_words.ok()?);
+        let (hashes, positions) = bytes.split_at_checked(n_hashes.checked_mul(8)?)?;
+        let hashes: Vec<u64> = hashes.as_chunks::<8>().0.iter().map(|hash| u64::from_le_bytes(*hash)).collect();
+        let sequence: Vec<u32> = if u16::try_from(n_hashes).is_ok() {
+            positions.as_chunks::<2>().0.iter().map(|at| u16::from_le_bytes(*at).into()).collect()
+        } else {
+            positions.as_chunks::<4>().0.iter().map(|at| u32::from_le_bytes(*at)).collect()
+        };
+        let is_whole = sequence.len() == n_words && sequence.iter().all(|&at| (at as usize) < hashes.len());
+        is_whole.then(|| Self::new(&hashes, &sequence))
+    }
+
+    /// Returns the number of words, each occurrence counted.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sequence.len()
+    }
+
+    /// Returns whether there are no words.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sequence.is_empty()
+    }
+
+    /// Returns the hashes of the words of the text, in order.
+    fn in_order(&self) -> impl ExactSizeIterator<Item = u64> + DoubleEndedIterator {
+        self.sequence.iter().map(|&at| self.hashes[at as usize])
+    }
+
+    /// Returns the number of occurrences of each distinct word.
+    fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.hashes.len()];
+        self.sequence.iter().for_each(|&at| counts[at as usize] += 1);
+        counts
+    }
+
+    /// Returns the hashes of the distinct features that the sketch of the text sees, in ascending order.
+    fn features(&self, shingle: usize) -> Vec<u64> {
+        sketch_elements(&self.hashes, self.counts(), &self.sequence, shingle)
+    }
+
+    /// Returns the distinct runs of three words, in ascending order; the whole text, if it is shorter.
+    fn shingles(&self) -> Vec<[u64; SHINGLE]> {
+        let words: Vec<u64> = self.in_order().collect();
+        let mut shingles: Vec<[u64; SHINGLE]> = words.array_windows().copied().collect();
+        if shingles.is_empty() && !words.is_empty() {
+            shingles.push(std::array::from_fn(|at| words.get(at).copied().unwrap_or(0)));
+        }
+        shingles.sort_unstable();
+        shingles.dedup();
+        shingles
+    }
+}
+
+/// The number of words of a shingle by which containment is counted.
+const SHINGLE: usize = 3;
+
+/// The rules of the judge.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JudgeConfig {
+    /// The largest distance of two sketches at which the texts are read.
+    #[schemars(range(max = 255))]
+    pub max_sketch_distance: u32,
+    /// The least edit similarity of two texts that are alike: twice the number of words that both have in one order,
+    /// divided by the number of words of both.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_edit_similarity: f64,
+    /// The least share of the shorter text's runs of three words that the longer text has, if it contains the shorter.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_contained: f64,
+    /// The least share of the shorter text that is the beginning of both, word by word, if it is a copy that was cut.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_opening: f64,
+    /// The number of pairs of a document, the nearest by their sketches, for which its text is read.
+    #[schemars(range(min = 1))]
+    pub max_looks: u32,
+}
+
+/// What the judge measures of two texts. The first text comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measures {
+    /// The number of words of each text.
+    pub n_words: [usize; 2],
+    /// The number of words that both texts have in one order: the length of a longest common subsequence. `None` if the
+    /// texts are too long for it: the words that remain between their equal beginnings and equal ends, of each text that
+    /// the other one has at all, make more than [`MAX_COMPARED`] pairs.
+    pub n_common: Option<usize>,
+    /// The number of words at the beginning of both texts.
+    pub n_opening: usize,
+    /// The number of distinct runs of three words that both texts have, and of those of the text that has fewer.
+    pub n_contained: (usize, usize),
+    /// The number of distinct features of sketches that both texts have, and of those of each text.
+    pub n_shared: (u32, [u32; 2]),
+}
+
+/// The most pairs of words that are compared for two texts.
+pub const MAX_COMPARED: usize = 1 << 32;
+
+/// The reason for which two texts are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Alike {
+    /// The texts have nearly the same words in the same order.
+    Edited,
+    /// The longer text contains the shorter one, or begins as it does.
+    Contained,
+}
+
+impl Measures {
+    /// Measures two texts. `shingle` is the number of tokens of a shingle of their sketches.
+    #[must_use]
+    pub fn of(a: &TextWords, b: &TextWords, shingle: usize) -> Self {
+        let [x, y] = [a.shingles(), b.shingles()];
+        let [f, g] = [a.features(shingle), b.features(shingle)];
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self {
+            n_words: [a.len(), b.len()],
+            n_common: n_common(a, b),
+            n_opening: n_opening(a, b),
+            n_contained: (n_in_both(&x, &y), x.len().min(y.len())),
+            n_shared: (count(n_in_both(&f, &g)), [count(f.len()), count(g.len())]),
+        }
+    }
+
+    /// Returns the edit similarity: twice the number of words that both texts have in one order, divided by the number of
+    /// words of both. `None` if it was not counted.
+    #[must_use]
+    pub fn edit_similarity(&self) -> Option<f64> {
+        Some(share(2 * self.n_common?, self.n_words[0] + self.n_words[1]))
+    }
+
+    /// Returns the share of the runs of three words, of the text that has fewer, that the other text has.
+    #[must_use]
+    pub fn contained(&self) -> f64 {
+        share(self.n_contained.0, self.n_contained.1)
+    }
+
+    /// Returns the share of the shorter text that is the beginning of both.
+    #[must_use]
+    pub fn opening(&self) -> f64 {
+        share(self.n_opening, self.n_words[0].min(self.n_words[1]))
+    }
+
+    /// Returns the share of each text's features that the other one lacks.
+    #[must_use]
+    pub fn lost_shares(&self) -> [f64; 2] {
+        let (shared, of) = self.n_shared;
+        of.map(|n| share((n - shared.min(n)) as usize, n as usize))
+    }
+
+    /// Returns why the texts are alike, or `None` if they are not.
+    #[must_use]
+    pub fn alike(&self, config: &JudgeConfig) -> Option<Alike> {
+        if self.edit_similarity().is_some_and(|similarity| similarity >= config.min_edit_similarity) {
+            return Some(Alike::Edited);
+        }
+        let contained = self.contained() >= config.min_contained || self.opening() >= config.min_opening;
+        contained.then_some(Alike::Contained)
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "numbers of words are below 2^53")]
+fn share(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// The verdict of the judge about two texts that are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Why they are alike.
+    pub alike: Alike,
+    /// The number of distinct features of sketches that both texts have.
+    pub n_shared: u32,
+}
+
+/// Judges two texts. The result is that of [`Measures`], and most texts that are not alike are told from fewer numbers.
+///
+/// ```
+/// use nearprint_fingerprint::{Alike, JudgeConfig, TextWords, judge, token_hash};
+///
+/// let words = |text: &str| {
+///     let hashes: Vec<u64> = text.split(' ').map(|word| token_hash(word.as_bytes(), 0)).collect();
+///     TextWords::new(&hashes, &(0..).zip(&hashes).map(|(at, _)| at).collect::<Vec<_>>())
+/// };
+/// let config = JudgeConfig {
+///     max_sketch_distance: 80, min_edit_similarity: 0.8, min_contained: 0.95, min_opening: 0.7, max_looks: 16
+/// };
+/// let whole = words("the ferry leaves the old harbour at nine and comes back at noon");
+/// let alike = |text| judge(&whole, &words(text), 3, &config).map(|verdict| verdict.alike);
+/// assert_eq!(alike("the ferry leaves the new harbour at ten and comes back at noon"), Some(Alike::Edited));
+/// assert_eq!(alike("the ferry leaves the old harbour please log in"), None);
+/// assert_eq!(alike("the ferry leaves the old harbour at read more"), Some(Alike::Contained));
+/// ```
+#[must_use]
+pub fn judge(a: &TextWords, b: &TextWords, shingle: usize, config: &JudgeConfig) -> Option<Verdict> {
+    let alike = alike(a, b, config)?;
+    let n_shared = n_in_both(&a.features(shingle), &b.features(shingle));
+    Some(Verdict { alike, n_shared: u32::try_from(n_shared).unwrap_or(u32::MAX) })
+}
+
+fn alike(a: &TextWords, b: &TextWords, config: &JudgeConfig) -> Option<Alike> {
+    let (n_both, shorter) = (a.len() + b.len(), a.len().min(b.len()));
+    let n_same = n_same(a, b);
+    // No order of words has more of them in common than there are in both.
+    if share(2 * n_same, n_both) >= config.min_edit_similarity
+        && n_common(a, b).is_some_and(|n| share(2 * n, n_both) >= config.min_edit_similarity)
+    {
+        return Some(Alike::Edited);
+    }
+    if share(n_opening(a, b), shorter) >= config.min_opening {
+        return Some(Alike::Contained);
+    }
+    let [x, y] = [a.shingles(), b.shingles()];
+    (share(n_in_both(&x, &y), x.len().min(y.len())) >= config.min_contained).then_some(Alike::Contained)
+}
+
+/// Returns the number of words that both texts have, in whatever order: of each word, the lesser number of occurrences.
+fn n_same(a: &TextWords, b: &TextWords) -> usize {
+    let (x, y) = (a.counts(), b.counts());
+    let of = both(&a.hashes, &b.hashes).map(|(i, j)| x[i].min(y[j]));
+    usize::try_from(of.sum::<u64>()).unwrap_or(usize::MAX)
+}
+
+/// Returns the number of values that two ascending lists of distinct values have in common.
+fn n_in_both<T: Ord>(a: &[T], b: &[T]) -> usize {
+    both(a, b).count()
+}
+
+/// Returns the positions of the values that two ascending lists of distinct values have in common.
+fn both<'a, T: Ord>(a: &'a [T], b: &'a [T]) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let (mut i, mut j) = (0, 0);
+    std::iter::from_fn(move || {
+        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+            let order = x.cmp(y);
+            let found = (i, j);
+            i += usize::from(order.is_le());
+            j += usize::from(order.is_ge());
+            if order.is_eq() {
+                return Some(found);
+            }
+        }
+        None
+    })
+}
+
+fn n_opening(a: &TextWords, b: &TextWords) -> usize {
+    a.in_order().zip(b.in_order()).take_while(|(x, y)| x == y).count()
+}
+
+/// Returns the length of a longest common subsequence of two texts' words, if they are not too long.
+///
+/// The equal beginnings and ends of the texts are in one of them. Between these, a row of the table of the dynamic program
+/// is one bit a word of the first text: 64 words of it pass by all words of the second one at a time, with the carries of
+/// the 64 before.
+///
+/// Source: Hyyrö, "Bit-Parallel LCS-length Computation Revisited" (AWOCA 2004), section 3.
+fn n_common(a: &TextWords, b: &TextWords) -> Option<usize> {
+    let n_opening = n_opening(a, b);
+    let rest = a.len().min(b.len()) - n_opening;
+    let n_ending = a.in_order().rev().zip(b.in_order().rev()).take(rest).take_while(|(x, y)| x == y).count();
+    // The place of each word of one text among the words of the other. A word that the other lacks is in no subsequence.
+    let (mut in_b, mut in_a) = (vec![None; a.hashes.len()], vec![None; b.hashes.len()]);
+    for (number, (i, j)) in both(&a.hashes, &b.hashes).enumerate() {
+        (in_b[i], in_a[j]) = (Some(number), Some(number));
+    }
+    let between = |of: &TextWords, numbers: &[Option<usize>]| -> Vec<usize> {
+        of.sequence[n_opening..of.len() - n_ending].iter().filter_map(|&at| numbers[at as usize]).collect()
+    };
+    let (x, y) = (between(a, &in_b), between(b, &in_a));
+    if x.len().saturating_mul(y.len()) > MAX_COMPARED {
+        return None;
+    }
+    Some(n_opening + n_ending + common_subsequence(&x, &y, a.hashes.len().min(b.hashes.len())))
+}
+
+/// Returns the length of a longest common subsequence of two sequences of numbers below `n_numbers`.
+fn common_subsequence(a: &[usize], b: &[usize], n_numbers: usize) -> usize {
+    // Bit i of a number's mask is set where the strip has the number at place i.
+    let mut masks = vec![0u64; n_numbers];
+    let mut carries = vec![false; b.len()];
+    let mut length = 0;
+    for strip in a.chunks(64) {
+        strip.iter().enumerate().for_each(|(i, &number)| masks[number] |= 1 << i);
+        let mut row = u64::MAX;
+        for (&number, carry) in b.iter().zip(&mut carries) {
+            let matches = row & masks[number];
+            let (sum, over) = row.overflowing_add(matches);
+            let (sum, again) = sum.overflowing_add(u64::from(*carry));
+            *carry = over | again;
+            row = sum | (row & !matches);
+        }
+        let used = u64::MAX >> (64 - strip.len());
+        length += (!row & used).count_ones() as usize;
+        strip.iter().for_each(|&number| masks[number] = 0);
+    }
+    length
+}
+
+/// The oracles of the judge: what it measures, by definitions that anyone can check, in time for the square of the words.
+pub mod naive {
+    use std::collections::HashSet;
+
+    use super::{HashMap, MAX_OCCURRENCE, SHINGLE};
+
+    /// Returns the length of a longest common subsequence, by the table of the textbook.
+    #[must_use]
+    pub fn n_common(a: &[u64], b: &[u64]) -> usize {
+        let mut before = vec![0; b.len() + 1];
+        for x in a {
+            let mut row = vec![0; b.len() + 1];
+            for (j, y) in b.iter().enumerate() {
+                row[j + 1] = if x == y { before[j] + 1 } else { row[j].max(before[j + 1]) };
+            }
+            before = row;
+        }
+        before[b.len()]
+    }
+
+    /// Returns the number of distinct runs of three words that both texts have, and of those of the text that has fewer.
+    #[must_use]
+    pub fn n_contained(a: &[u64], b: &[u64]) -> (usize, usize) {
+        let of = |words: &[u64]| -> HashSet<Vec<u64>> {
+            let runs: HashSet<Vec<u64>> = words.windows(SHINGLE).map(<[u64]>::to_vec).collect();
+            if runs.is_empty() && !words.is_empty() { HashSet::from([words.to_vec()]) } else { runs }
+        };
+        let (a, b) = (of(a), of(b));
+        (a.intersection(&b).count(), a.len().min(b.len()))
+    }
+
+    /// Returns the number of distinct features that both texts have, and of those of each text: words, each with the number
+    /// of its occurrence, and shingles.
+    #[must_use]
+    pub fn n_shared(a: &[u64], b: &[u64], shingle: usize) -> (usize, [usize; 2]) {
+        let of = |words: &[u64]| -> HashSet<(usize, Vec<u64>)> {
+            let mut seen: HashMap<u64, usize> = HashMap::new();
+            let mut features: HashSet<(usize, Vec<u64>)> = HashSet::new();
+            for &word in words {
+                let occurrence = seen.entry(word).or_default();
+                *occurrence += 1;
+                if *occurrence <= MAX_OCCURRENCE {
+                    features.insert((*occurrence, vec![word]));
+                }
+            }
+            if shingle > 1 {
+                features.extend(words.windows(shingle).map(|run| (0, run.to_vec())));
+            }
+            features
+        };
+        let (a, b) = (of(a), of(b));
+        (a.intersection(&b).count(), [a.len(), b.len()])
+    }
+}
