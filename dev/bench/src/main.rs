@@ -1,5 +1,5 @@
 //! `nearprint-bench` measures the join on generated data with known results, and fingerprinting on your own texts. It
-//! prints one JSON object per line.
+//! prints one JSON object per line, or rows of tab-separated values.
 #![allow(clippy::cast_precision_loss, reason = "nanoseconds and counts as numbers to divide")]
 #![allow(clippy::print_stdout, reason = "a program that prints what it measured")]
 
@@ -7,6 +7,7 @@ mod data;
 mod files;
 mod kernels;
 mod lookup;
+mod measures;
 mod nights;
 mod reference;
 mod s3;
@@ -41,6 +42,8 @@ enum Command {
     Lookup(lookup::Args),
     /// Measures fingerprints and sketches of texts, compared with merely cutting the same texts into words.
     Text(text::Args),
+    /// Measures the pairs of documents that a judge may have to decide.
+    Measures(measures::Args),
     /// Reads all bytes of objects in ranges, and decodes nothing.
     S3Read(s3::Read),
     /// Writes the files of a folder to an object store.
@@ -58,6 +61,7 @@ fn main() -> Result<()> {
         Command::Store(args) => args.run(),
         Command::Lookup(args) => args.run(),
         Command::Text(args) => text::run(&args),
+        Command::Measures(args) => args.run(),
         Command::S3Read(args) => args.run(),
         Command::S3Upload(args) => args.run(),
     }
