@@ -533,7 +533,9 @@ class History:
             lines.append('keep = ["rank asc", "length desc"]')
         if settings.keep_nights and folder == self.folder:
             lines.append(f"keep_nights = {settings.keep_nights}")
-        Path(folder, "job.toml").write_text("\n".join(lines + more) + "\n")
+        # The definition knows no texts but by their sketches.
+        judge = ["[judge]", "max_looks = 0"] if settings.profile == "default" else []
+        Path(folder, "job.toml").write_text("\n".join(lines + more + judge) + "\n")
 
     def make_reference(self):
         folder = self.folder / "reference"

@@ -8,7 +8,7 @@ use nearprint_documents::{
     DocumentColumns, DuplicateIds, InputPolicy, KeepKey, LENGTH, MAX_REPEATED_IDS, Repeats, WarcId, WebPages,
 };
 use nearprint_fault::{Fault, foreign};
-use nearprint_fingerprint::FingerprintConfig;
+use nearprint_fingerprint::{FingerprintConfig, JudgeConfig};
 use nearprint_night::{Breakers, usual_lost_share};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources, StubRules};
 use nearprint_profile::{self as profile, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig};
@@ -149,6 +149,9 @@ pub struct JobConfig {
     /// The distances that make a pair.
     #[schemars(with = "JoinConfig", extend("x-digest" = "night"))]
     join: Option<Table>,
+    /// The rules of the judge, which reads the texts of pairs that sketches leave undecided.
+    #[schemars(with = "JudgeConfig", extend("x-digest" = "night"))]
+    judge: Option<Table>,
     /// The resources that a run may take.
     #[schemars(extend("x-digest" = "none"))]
     resources: ResourcesConfig,
@@ -195,7 +198,7 @@ static PUBLISHED: LazyLock<serde_json::Value> = LazyLock::new(|| {
 const DIGEST: &str = "x-digest";
 
 /// The tables whose defaults are those of the named profile.
-const OF_PROFILE: [&str; 4] = ["tokenize", "fingerprint", "sketch", "join"];
+const OF_PROFILE: [&str; 5] = ["tokenize", "fingerprint", "sketch", "join", "judge"];
 
 /// Returns the JSON Schema of a job file.
 pub fn schema() -> &'static serde_json::Value {
@@ -280,6 +283,7 @@ impl Default for JobConfig {
             fingerprint: None,
             sketch: None,
             join: None,
+            judge: None,
             resources: ResourcesConfig::default(),
             s3: S3Config::default(),
             stubs: StubRules::default(),
@@ -477,8 +481,9 @@ impl JobConfig {
             "fingerprint" => &mut self.fingerprint,
             "sketch" => &mut self.sketch,
             "join" => &mut self.join,
+            "judge" => &mut self.judge,
             _ => {
-                return Err(usage("the sections are tokenize, fingerprint, sketch, join"));
+                return Err(usage("the sections are tokenize, fingerprint, sketch, join, judge"));
             }
         };
         merge_table(into.get_or_insert_default(), table);
@@ -530,12 +535,13 @@ impl JobConfig {
     }
 
     /// Returns the tables that override those of the profile.
-    fn sections(&self) -> [(&'static str, &Option<Table>); 4] {
+    fn sections(&self) -> [(&'static str, &Option<Table>); 5] {
         [
             ("tokenize", &self.tokenize),
             ("fingerprint", &self.fingerprint),
             ("sketch", &self.sketch),
             ("join", &self.join),
+            ("judge", &self.judge),
         ]
     }
 
@@ -601,6 +607,7 @@ impl JobConfig {
             ("fingerprint", &mut self.fingerprint),
             ("sketch", &mut self.sketch),
             ("join", &mut self.join),
+            ("judge", &mut self.judge),
         ];
         let is_meant = |name: &str, section: &Option<Table>| {
             section.as_ref().is_some_and(|table| path.starts_with(name) || table.contains_key(&key))
@@ -663,6 +670,7 @@ impl JobConfig {
             ("bits", profile.bits.to_string()),
             ("join.max_distance", profile.join.max_distance.to_string()),
             ("join.max_sketch_distance", off(profile.join.max_sketch_distance)),
+            ("judge.max_looks", profile.judge().map_or_else(|| "none".to_owned(), |j| j.config.max_looks.to_string())),
             ("clusters", clusters.to_owned()),
             ("keep", keep),
             ("max_lost_share", lost_share.to_string()),
@@ -1102,6 +1110,7 @@ mod tests {
         ("s3.profile", "'x'"),
         ("warc_id", "'url_time'"),
         ("join.max_distance", "3"),
+        ("judge.max_sketch_distance", "70"),
     ];
 
     /// Keys of which another value is another history, or needs other documents: nothing is compared.

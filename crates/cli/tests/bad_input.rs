@@ -643,7 +643,7 @@ fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
         ("colour = \"red\"\n", vec!["job.toml", "line 5", "unknown key 'colour'"]),
         (
             "profile = \"fast\"\n",
-            vec!["line 5", "profile: no such name", "default, han-bigrams, paper, java, hanlp-java"],
+            vec!["line 5", "profile: no such name", "default, strict, loose, han-bigrams, paper, java, hanlp-java"],
         ),
         ("[join]\nmax_distnace = 3\n", vec!["unknown key 'max_distnace' in [join]: did you mean 'max_distance'?"]),
         ("[join]\nmax_distance = 65\n", vec!["max_distance", "65 is not below"]),

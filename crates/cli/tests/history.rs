@@ -311,7 +311,9 @@ fn nights_after_those_of_the_last_release_say_what_is_new_same_or_changed_and_th
     let [(_, former), (_, columns)] = &after[..] else { panic!("{after:?}") };
     assert_eq!(columns[..9], former[..9]);
     assert_eq!(columns[9..], ["recrawl", "first_seen", "last_changed", "revisit", "family_id", "dt"]);
-    assert_eq!(columns_of_versions(&night, "pairs").len(), 1, "a table without new columns stays as it is");
+    let pairs = columns_of_versions(&night, "pairs");
+    assert_eq!((pairs.len(), pairs[1].1.contains(&"reason".to_owned())), (2, true), "{pairs:?}");
+    assert_eq!(columns_of_versions(&night, "skipped").len(), 1, "a table without new columns stays as it is");
 
     // Nights of both releases can lose documents, and later nights still know the others.
     std::fs::write(night.path().join("ids"), "b\n").unwrap();

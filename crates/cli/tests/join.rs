@@ -98,6 +98,7 @@ fn pairs_with_existing_files_in_any_order_equal_the_oracle_and_leave_out_the_own
                     String::new(),
                     "new_existing".to_owned(),
                     String::new(),
+                    "near".to_owned(),
                 ]
             })
             .filter(|p| p[0] != p[1]);

@@ -37,6 +37,7 @@ mod hostile_parquet;
 mod idf;
 mod inputs;
 mod join;
+mod judge;
 mod memory;
 mod migrate;
 mod nights;

@@ -284,7 +284,7 @@ fn an_id_of_a_reference_is_another_documents() {
     assert_eq!(of("2026-11-15", "x"), ["drop", "x", "exact", "a"]);
     assert_eq!(of("2026-11-15", "y"), ["keep", "", "unique", ""]);
     assert_eq!(of("2026-11-15", "z"), ["drop", "y", "exact", "a"]);
-    let pair = |a: &str, b: &str| [a, b, "0", "0", "new_existing", "a"].map(str::to_owned).to_vec();
+    let pair = |a: &str, b: &str| [a, b, "0", "0", "new_existing", "a", "near"].map(str::to_owned).to_vec();
     assert_eq!(crawls.published("c", "2026-11-15", "pairs"), [pair("x", "x"), pair("z", "y")]);
 
     let report = ["report", "--config", "job.toml", "--dt", "2026-11-15"];

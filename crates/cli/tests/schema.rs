@@ -96,7 +96,8 @@ fn a_key_that_is_unknown_or_missing_is_refused() {
 }
 
 /// Keys that a summary of a night has or has not.
-const IS_LEFT_OUT: [&str; 16] = [
+const IS_LEFT_OUT: [&str; 17] = [
+    "judge",
     "n_texts",
     "stubs",
     "generation",

@@ -107,7 +107,7 @@ fn the_line_of_the_progress_names_the_step() {
     let rows: Vec<(&str, &str)> = ids.iter().map(String::as_str).zip(texts.iter().map(String::as_str)).collect();
     night.documents(DT, &rows);
     let shown = on_a_terminal(&night, &[], &format!("run -c job.toml --dt {DT}"));
-    assert!(shown.contains(" of 7: "), "{shown:?}");
+    assert!(shown.contains(" of 8: "), "{shown:?}");
     assert!(!shown.contains("INFO"), "{shown:?}");
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats};
 use nearprint_fault::{ErrorKind, Fault, Result, key, words};
+use nearprint_fingerprint::{Alike, Judge, JudgeConfig, TextWords};
+use nearprint_join::Nearness;
 use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -77,6 +79,8 @@ pub struct ExplainedPair {
     pub similarity_percent: Option<f64>,
     /// The distance of the sketches.
     pub sketch_distance: Option<u32>,
+    /// What the judge measures of the texts. `None` means that the profile has no judge, or that a text has no fingerprint.
+    pub judge: Option<ExplainedJudge>,
     /// The features of both texts, in descending order of weight.
     pub features: FeatureTable,
     /// The bits that differ.
@@ -85,6 +89,24 @@ pub struct ExplainedPair {
     pub diff: Vec<Vec<DiffPiece>>,
     /// True if the texts were too long to compare word by word. The diff is then by whole sentences.
     pub diff_of_sentences: bool,
+}
+
+/// What the judge measures of two texts, whether or not the sketches leave the two to it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ExplainedJudge {
+    /// True if the sketches leave the two texts to the judge.
+    pub decides: bool,
+    /// Twice the number of words that both texts have in one order, divided by the number of words of both. `None` means that
+    /// the texts are too long for it.
+    pub edit_similarity: Option<f64>,
+    /// The share of the runs of three words, of the text that has fewer, that the other text has.
+    pub contained: f64,
+    /// The share of the shorter text that is the beginning of both, word by word.
+    pub opening: f64,
+    /// The share of each text's features that the other one lacks.
+    pub lost_shares: [f64; 2],
+    /// Why the texts are alike. `None` means that they are not.
+    pub alike: Option<Alike>,
 }
 
 /// The characters of shared text on either side of a difference.
@@ -170,7 +192,7 @@ fn explanation(profile: &ProfileConfig, texts: &[Taken]) -> Result<Explanation> 
 fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> {
     let features = features::union(a.features(), b.features(), profile);
     let distance = distance(a, b);
-    let (is_pair, reasons) = verdict(profile, a, b)?;
+    let (is_pair, reasons, judge) = verdict(profile, a, b)?;
     let bits = a.fingerprint().zip(b.fingerprint());
     let diff = diff::diff(a.normalized(), b.normalized());
     Ok(ExplainedPair {
@@ -180,6 +202,7 @@ fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> 
         distance,
         similarity_percent: distance.map(|d| 100.0 * (1.0 - f64::from(d) / f64::from(profile.bits))),
         sketch_distance: sketch_distance(a, b),
+        judge,
         features: features::table(&features),
         differing_bits: bits.map_or(Vec::new(), |(a, b)| features::differing_bits(&features, a, b)),
         diff: diff::segments(&diff.pieces, CONTEXT_CHARS),
@@ -187,13 +210,19 @@ fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> 
     })
 }
 
-/// Returns whether the two texts are a pair, and the reasons.
-fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<String>)> {
+/// Returns whether the two texts are a pair, the reasons, and what the judge says.
+fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<String>, Option<ExplainedJudge>)> {
     let verifier = profile.join.verifier(profile.bits)?;
     let Some(distance) = distance(a, b) else {
-        return Ok(verdict_without_fingerprints(a, b));
+        let (same, reasons) = verdict_without_fingerprints(a, b);
+        return Ok((same, reasons, None));
     };
-    let near = u8::try_from(distance).is_ok_and(|d| verifier.verify(d, a.sketch(), b.sketch()).is_some());
+    let judge = profile.judge();
+    let with_texts = profile.verifier_with_texts()?;
+    let nearness = u8::try_from(distance).map_or(Nearness::Far, |d| with_texts.nearness(d, a.sketch(), b.sketch()));
+    let decides = matches!(nearness, Nearness::Undecided(_));
+    let judged = judge.zip(a.words.as_ref().zip(b.words.as_ref()));
+    let judged = judged.map(|(judge, (a, b))| (judge.config, judged_by(judge, a, b, decides)));
     let said = |name: &str, d: u32, limit: u32| {
         let side = if d <= limit { "within" } else { "above" };
         format!("{name} {d} is {side} the profile's {limit}")
@@ -202,7 +231,46 @@ fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<S
     if let (Some(d), Some(limit)) = (sketch_distance(a, b), verifier.max_sketch_distance) {
         reasons.push(said("sketch distance", d, limit.into()));
     }
-    Ok((near, reasons))
+    let near = match (nearness, &judged) {
+        (Nearness::Near(_), _) => true,
+        (Nearness::Undecided(_), Some((config, judge))) => {
+            reasons.extend(judged_reasons(config, judge));
+            judge.alike.is_some()
+        }
+        (Nearness::Undecided(_) | Nearness::Far, _) => false,
+    };
+    Ok((near, reasons, judged.map(|(_, judge)| judge)))
+}
+
+fn judged_by(judge: Judge, a: &TextWords, b: &TextWords, decides: bool) -> ExplainedJudge {
+    let measures = judge.measures(a, b);
+    ExplainedJudge {
+        decides,
+        edit_similarity: measures.edit_similarity(),
+        contained: measures.contained(),
+        opening: measures.opening(),
+        lost_shares: measures.lost_shares(),
+        alike: measures.alike(&judge.config),
+    }
+}
+
+/// Returns what the judge says to two texts that sketches leave to it.
+fn judged_reasons(config: &JudgeConfig, judge: &ExplainedJudge) -> Vec<String> {
+    let said = |name: &str, share: f64, limit: f64| {
+        let side = if share >= limit { "at least" } else { "below" };
+        format!("{name} {share:.3} is {side} the judge's {limit}")
+    };
+    let edited = match judge.edit_similarity {
+        Some(similarity) => said("edit similarity", similarity, config.min_edit_similarity),
+        None => "the texts are too long for an edit similarity".to_owned(),
+    };
+    let JudgeConfig { min_sketch_distance: near, max_sketch_distance: far, .. } = config;
+    let within = format!("above {near} and within {far} bits the judge reads texts of one night");
+    let others = [
+        said("contained share", judge.contained, config.min_contained),
+        said("common beginning", judge.opening, config.min_opening),
+    ];
+    [within, edited].into_iter().chain(others).collect()
 }
 
 /// Returns the verdict on two texts of which at least one has no fingerprint. Texts that are too short are compared as

@@ -12,7 +12,7 @@ mod text;
 
 pub use diff::{Diff, DiffPiece, diff, segments};
 pub use excerpts::excerpts;
-pub use explain::{ExplainRequest, ExplainTexts, ExplainedPair, Explanation, explain};
+pub use explain::{ExplainRequest, ExplainTexts, ExplainedJudge, ExplainedPair, Explanation, explain};
 pub use features::{DifferingBit, ExplainedFeature, FeatureTable};
 pub use legible::{is_web_address, legible, shown_id};
 pub use text::{ExplainedText, TextStatus};

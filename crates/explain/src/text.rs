@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use nearprint_fingerprint::Sketch;
+use nearprint_fingerprint::{Sketch, TextWords};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -73,12 +73,18 @@ pub struct Taken {
     file: Option<String>,
     /// The analysed text. `None` means NULL.
     text: Option<DissectedText>,
+    /// What the judge reads. `None` means that the profile has no judge, or the text no fingerprint.
+    pub words: Option<TextWords>,
 }
 
 impl Taken {
     pub fn of(named: Named, fingerprinter: &TextFingerprinter) -> Self {
         let Named { id, file, text } = named;
-        Self { id, file, text: text.map(|text| fingerprinter.dissect(&text)) }
+        let dissected = text.as_ref().map(|text| fingerprinter.dissect(text));
+        let has_judge = fingerprinter.config().judge().is_some();
+        let is_judged = |t: &DissectedText| has_judge && matches!(t.outcome, Outcome::Fingerprinted { .. });
+        let words = text.filter(|_| dissected.as_ref().is_some_and(is_judged)).and_then(|t| fingerprinter.words(&t));
+        Self { id, file, text: dissected, words }
     }
 
     pub fn outcome(&self) -> Option<&Outcome> {

@@ -1,11 +1,9 @@
 //! The judge: reads two texts word by word, and says whether they are alike. It decides the pairs that sketches do not.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sketch::{MAX_OCCURRENCE, sketch_elements};
+use crate::sketch::{DistinctHashes, MAX_OCCURRENCE, add_shingles};
 
 /// The words of a text in their order: the tokens that its sketch sees.
 ///
@@ -27,17 +25,14 @@ impl TextWords {
     /// If `sequence` has a position that `hashes` does not have.
     #[must_use]
     pub fn new(hashes: &[u64], sequence: &[u32]) -> Self {
-        let mut order: Vec<u32> = (0..).zip(hashes).map(|(at, _)| at).collect();
-        order.sort_unstable_by_key(|&at| hashes[at as usize]);
+        let mut order: Vec<(u64, u32)> = hashes.iter().copied().zip(0..).collect();
+        order.sort_unstable();
         let mut ranks = vec![0; hashes.len()];
         let mut sorted: Vec<u64> = Vec::with_capacity(hashes.len());
         let mut rank = 0;
-        for at in order {
-            let hash = hashes[at as usize];
-            if sorted.last().is_some_and(|&last| last != hash) {
-                rank += 1;
-            }
+        for (hash, at) in order {
             if sorted.last() != Some(&hash) {
+                rank += u32::from(!sorted.is_empty());
                 sorted.push(hash);
             }
             ranks[at as usize] = rank;
@@ -101,22 +96,51 @@ impl TextWords {
         counts
     }
 
-    /// Returns the hashes of the distinct features that the sketch of the text sees, in ascending order.
-    fn features(&self, shingle: usize) -> Vec<u64> {
-        sketch_elements(&self.hashes, self.counts(), &self.sequence, shingle)
-    }
-
-    /// Returns the distinct runs of three words, in ascending order; the whole text, if it is shorter.
-    fn shingles(&self) -> Vec<[u64; SHINGLE]> {
-        let words: Vec<u64> = self.in_order().collect();
-        let mut shingles: Vec<[u64; SHINGLE]> = words.array_windows().copied().collect();
-        if shingles.is_empty() && !words.is_empty() {
-            shingles.push(std::array::from_fn(|at| words.get(at).copied().unwrap_or(0)));
-        }
-        shingles.sort_unstable();
-        shingles.dedup();
+    /// Returns the distinct shingles of `width` words.
+    fn shingles(&self, width: usize) -> DistinctHashes {
+        let mut shingles = DistinctHashes::with_room(self.len().max(1));
+        add_shingles(&self.hashes, &self.sequence, width, |shingle| shingles.add(shingle));
         shingles
     }
+
+    /// Returns the number of distinct features that the sketch of the text sees.
+    fn n_features(&self, shingle: usize) -> usize {
+        let n_tokens: usize = self.counts().into_iter().map(in_features).sum();
+        n_tokens + if shingle > 1 { self.shingles(shingle).len() } else { 0 }
+    }
+}
+
+/// Returns how many occurrences of a word are features.
+fn in_features(count: u64) -> usize {
+    usize::try_from(count).map_or(MAX_OCCURRENCE, |count| count.min(MAX_OCCURRENCE))
+}
+
+/// Returns the number of distinct shingles of `width` words that both texts have, and of those of the text that has fewer.
+/// A text that is shorter is one shingle.
+fn shared_shingles(a: &TextWords, b: &TextWords, width: usize) -> (usize, usize) {
+    if a.len().min(b.len()) < width {
+        let (one, other) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+        // Only a text of the same length has it as its own shingle.
+        let is_same = !one.is_empty() && one.len() == other.len() && one.in_order().eq(other.in_order());
+        return (usize::from(is_same), usize::from(!one.is_empty()));
+    }
+    let (of_a, mut in_both, mut of_b) =
+        (a.shingles(width), DistinctHashes::with_room(b.len()), DistinctHashes::with_room(b.len()));
+    add_shingles(&b.hashes, &b.sequence, width, |shingle| {
+        of_b.add(shingle);
+        if of_a.contains(shingle) {
+            in_both.add(shingle);
+        }
+    });
+    (in_both.len(), of_a.len().min(of_b.len()))
+}
+
+/// Returns the number of distinct features of sketches that both texts have.
+fn shared_features(a: &TextWords, b: &TextWords, shingle: usize) -> usize {
+    let (x, y) = (a.counts(), b.counts());
+    let n_tokens: usize = both(&a.hashes, &b.hashes).map(|(i, j)| in_features(x[i].min(y[j]))).sum();
+    let has_shingles = shingle > 1 && a.len().min(b.len()) >= shingle;
+    n_tokens + if has_shingles { shared_shingles(a, b, shingle).0 } else { 0 }
 }
 
 /// The number of words of a shingle by which containment is counted.
@@ -126,6 +150,9 @@ const SHINGLE: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeConfig {
+    /// The largest distance of two sketches at which the texts are near-duplicates without a look.
+    #[schemars(range(max = 255))]
+    pub min_sketch_distance: u32,
     /// The largest distance of two sketches at which the texts are read.
     #[schemars(range(max = 255))]
     pub max_sketch_distance: u32,
@@ -139,9 +166,31 @@ pub struct JudgeConfig {
     /// The least share of the shorter text that is the beginning of both, word by word, if it is a copy that was cut.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_opening: f64,
-    /// The number of pairs of a document, the nearest by their sketches, for which its text is read.
-    #[schemars(range(min = 1))]
+    /// The number of pairs of a document, the nearest by their sketches, for which its text is read. With 0 there is no judge.
     pub max_looks: u32,
+}
+
+/// The rules of the judge, with what they need of the sketch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judge {
+    /// The rules.
+    pub config: JudgeConfig,
+    /// The number of tokens of a shingle of the sketch.
+    pub shingle: usize,
+}
+
+impl Judge {
+    /// Returns the verdict about two texts, or `None` if they are not alike. See [`judge`].
+    #[must_use]
+    pub fn of(&self, a: &TextWords, b: &TextWords) -> Option<Verdict> {
+        judge(a, b, self.shingle, &self.config)
+    }
+
+    /// Returns what the judge measures of two texts.
+    #[must_use]
+    pub fn measures(&self, a: &TextWords, b: &TextWords) -> Measures {
+        Measures::of(a, b, self.shingle)
+    }
 }
 
 /// What the judge measures of two texts. The first text comes first.
@@ -174,19 +223,28 @@ pub enum Alike {
     Contained,
 }
 
+impl Alike {
+    /// Returns the name of the reason in datasets and summaries.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Edited => "edited",
+            Self::Contained => "contained",
+        }
+    }
+}
+
 impl Measures {
     /// Measures two texts. `shingle` is the number of tokens of a shingle of their sketches.
     #[must_use]
     pub fn of(a: &TextWords, b: &TextWords, shingle: usize) -> Self {
-        let [x, y] = [a.shingles(), b.shingles()];
-        let [f, g] = [a.features(shingle), b.features(shingle)];
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
             n_words: [a.len(), b.len()],
             n_common: n_common(a, b),
             n_opening: n_opening(a, b),
-            n_contained: (n_in_both(&x, &y), x.len().min(y.len())),
-            n_shared: (count(n_in_both(&f, &g)), [count(f.len()), count(g.len())]),
+            n_contained: shared_shingles(a, b, SHINGLE),
+            n_shared: (count(shared_features(a, b, shingle)), [a, b].map(|text| count(text.n_features(shingle)))),
         }
     }
 
@@ -251,7 +309,12 @@ pub struct Verdict {
 ///     TextWords::new(&hashes, &(0..).zip(&hashes).map(|(at, _)| at).collect::<Vec<_>>())
 /// };
 /// let config = JudgeConfig {
-///     max_sketch_distance: 80, min_edit_similarity: 0.8, min_contained: 0.95, min_opening: 0.7, max_looks: 16
+///     min_sketch_distance: 28,
+///     max_sketch_distance: 80,
+///     min_edit_similarity: 0.8,
+///     min_contained: 0.95,
+///     min_opening: 0.7,
+///     max_looks: 16,
 /// };
 /// let whole = words("the ferry leaves the old harbour at nine and comes back at noon");
 /// let alike = |text| judge(&whole, &words(text), 3, &config).map(|verdict| verdict.alike);
@@ -262,7 +325,7 @@ pub struct Verdict {
 #[must_use]
 pub fn judge(a: &TextWords, b: &TextWords, shingle: usize, config: &JudgeConfig) -> Option<Verdict> {
     let alike = alike(a, b, config)?;
-    let n_shared = n_in_both(&a.features(shingle), &b.features(shingle));
+    let n_shared = shared_features(a, b, shingle);
     Some(Verdict { alike, n_shared: u32::try_from(n_shared).unwrap_or(u32::MAX) })
 }
 
@@ -278,8 +341,8 @@ fn alike(a: &TextWords, b: &TextWords, config: &JudgeConfig) -> Option<Alike> {
     if share(n_opening(a, b), shorter) >= config.min_opening {
         return Some(Alike::Contained);
     }
-    let [x, y] = [a.shingles(), b.shingles()];
-    (share(n_in_both(&x, &y), x.len().min(y.len())) >= config.min_contained).then_some(Alike::Contained)
+    let (n_contained, of) = shared_shingles(a, b, SHINGLE);
+    (share(n_contained, of) >= config.min_contained).then_some(Alike::Contained)
 }
 
 /// Returns the number of words that both texts have, in whatever order: of each word, the lesser number of occurrences.
@@ -287,11 +350,6 @@ fn n_same(a: &TextWords, b: &TextWords) -> usize {
     let (x, y) = (a.counts(), b.counts());
     let of = both(&a.hashes, &b.hashes).map(|(i, j)| x[i].min(y[j]));
     usize::try_from(of.sum::<u64>()).unwrap_or(usize::MAX)
-}
-
-/// Returns the number of values that two ascending lists of distinct values have in common.
-fn n_in_both<T: Ord>(a: &[T], b: &[T]) -> usize {
-    both(a, b).count()
 }
 
 /// Returns the positions of the values that two ascending lists of distinct values have in common.
@@ -362,59 +420,4 @@ fn common_subsequence(a: &[usize], b: &[usize], n_numbers: usize) -> usize {
         strip.iter().for_each(|&number| masks[number] = 0);
     }
     length
-}
-
-/// The oracles of the judge: what it measures, by definitions that anyone can check, in time for the square of the words.
-pub mod naive {
-    use std::collections::HashSet;
-
-    use super::{HashMap, MAX_OCCURRENCE, SHINGLE};
-
-    /// Returns the length of a longest common subsequence, by the table of the textbook.
-    #[must_use]
-    pub fn n_common(a: &[u64], b: &[u64]) -> usize {
-        let mut before = vec![0; b.len() + 1];
-        for x in a {
-            let mut row = vec![0; b.len() + 1];
-            for (j, y) in b.iter().enumerate() {
-                row[j + 1] = if x == y { before[j] + 1 } else { row[j].max(before[j + 1]) };
-            }
-            before = row;
-        }
-        before[b.len()]
-    }
-
-    /// Returns the number of distinct runs of three words that both texts have, and of those of the text that has fewer.
-    #[must_use]
-    pub fn n_contained(a: &[u64], b: &[u64]) -> (usize, usize) {
-        let of = |words: &[u64]| -> HashSet<Vec<u64>> {
-            let runs: HashSet<Vec<u64>> = words.windows(SHINGLE).map(<[u64]>::to_vec).collect();
-            if runs.is_empty() && !words.is_empty() { HashSet::from([words.to_vec()]) } else { runs }
-        };
-        let (a, b) = (of(a), of(b));
-        (a.intersection(&b).count(), a.len().min(b.len()))
-    }
-
-    /// Returns the number of distinct features that both texts have, and of those of each text: words, each with the number
-    /// of its occurrence, and shingles.
-    #[must_use]
-    pub fn n_shared(a: &[u64], b: &[u64], shingle: usize) -> (usize, [usize; 2]) {
-        let of = |words: &[u64]| -> HashSet<(usize, Vec<u64>)> {
-            let mut seen: HashMap<u64, usize> = HashMap::new();
-            let mut features: HashSet<(usize, Vec<u64>)> = HashSet::new();
-            for &word in words {
-                let occurrence = seen.entry(word).or_default();
-                *occurrence += 1;
-                if *occurrence <= MAX_OCCURRENCE {
-                    features.insert((*occurrence, vec![word]));
-                }
-            }
-            if shingle > 1 {
-                features.extend(words.windows(shingle).map(|run| (0, run.to_vec())));
-            }
-            features
-        };
-        let (a, b) = (of(a), of(b));
-        (a.intersection(&b).count(), [a.len(), b.len()])
-    }
 }

@@ -148,19 +148,45 @@ pub struct DistinctHashes {
 const KEPT_PLACES: usize = 1 << 20;
 
 impl DistinctHashes {
+    /// Returns a table with room for `n` hashes.
+    pub(crate) fn with_room(n: usize) -> Self {
+        let mut made = Self::default();
+        made.clear_for(n);
+        made
+    }
+
+    /// Returns the number of hashes.
+    pub(crate) fn len(&self) -> usize {
+        self.n as usize
+    }
+
+    pub(crate) fn contains(&self, hash: u64) -> bool {
+        let Some(last) = self.places.len().checked_sub(1) else { return false };
+        #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
+        let mut at = hash as usize & last;
+        while self.places[at] != hash {
+            if self.places[at] == EMPTY {
+                return false;
+            }
+            at = (at + 1) & last;
+        }
+        true
+    }
+
     /// Makes the table empty, with room for `n` hashes.
     fn clear_for(&mut self, n: usize) {
         if self.places.capacity() > KEPT_PLACES {
             self.places = Vec::new();
         }
         self.places.clear();
-        self.places.resize((2 * n).next_power_of_two(), EMPTY);
+        // At least one place stays free.
+        self.places.resize((2 * n + 1).next_power_of_two(), EMPTY);
         self.n = 0;
     }
 
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
-    fn add(&mut self, hash: u64) {
+    pub(crate) fn add(&mut self, hash: u64) {
         debug_assert!((self.n as usize) < self.places.len(), "a free place ends the search for a hash");
         let last = self.places.len() - 1;
         let mut at = hash as usize & last;
@@ -200,7 +226,7 @@ pub fn token_hash(token: &[u8], seed: u64) -> u64 {
 }
 
 /// Adds the hash of every window of `width` tokens.
-fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: impl FnMut(u64)) {
+pub(crate) fn add_shingles(token_hashes: &[u64], sequence: &[u32], width: usize, mut add: impl FnMut(u64)) {
     debug_assert!(
         sequence.iter().all(|&token| (token as usize) < token_hashes.len()),
         "a sequence is of tokens that were numbered"

@@ -1,10 +1,10 @@
 //! The judge beside its oracles.
 
-use nearprint_fingerprint::judge::naive;
-use nearprint_fingerprint::{Alike, JudgeConfig, MAX_COMPARED, Measures, TextWords, judge};
+use nearprint_fingerprint::{Alike, JudgeConfig, MAX_COMPARED, Measures, TextWords, judge, naive};
 use proptest::prelude::*;
 
 const CONFIG: JudgeConfig = JudgeConfig {
+    min_sketch_distance: 28,
     max_sketch_distance: 80,
     min_edit_similarity: 0.84,
     min_contained: 0.95,

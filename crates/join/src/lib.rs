@@ -58,6 +58,7 @@ pub use probe::near_values::near_values;
 pub use probe::queries::{MapScratch, NearExisting, Pair, Queries, TogetherScratch, TooManyPairs};
 pub use probe::reduce::reduce;
 pub use rows::column::Column;
+pub use rows::judged::{JudgedPair, JudgedPairs};
 pub use rows::lost_share::{LossLimit, lost_share};
 pub use rows::query_rows::{ClassOfRows, QueryRows, RowPair};
 pub use rows::row_set::RowSet;

@@ -157,7 +157,7 @@ proptest! {
         for_each_value_pair(&values, 2, |a, b, d| {
             rows.all_pairs(a, b, d, &verifier, |p| all.push(p), |_| ());
             let found_classes = |a, b| class_pairs.push((a, b, d));
-            rows.forest_pairs(a, b, d, &verifier, |p| candidates.push(p), found_classes, |_| ());
+            rows.forest_pairs((a, b), d, &verifier, |p| candidates.push(p), found_classes, |_| ());
         });
         prop_assert_eq!(reduce([all]), expected.clone());
 
@@ -202,7 +202,7 @@ proptest! {
         let (mut all, mut of_forest) = (Vec::new(), Vec::new());
         for_each_value_pair(&values, 2, |a, b, d| {
             rows.all_pairs(a, b, d, &verifier, |_| (), |p| all.push(p));
-            rows.forest_pairs(a, b, d, &verifier, |_| (), |_, _| (), |p| of_forest.push(p));
+            rows.forest_pairs((a, b), d, &verifier, |_| (), |_, _| (), |p| of_forest.push(p));
         });
         all.sort_unstable();
         of_forest.sort_unstable();
@@ -248,7 +248,7 @@ fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
         assert_eq!(p.a, 0);
         n_pairs += 1;
     };
-    rows.forest_pairs(0, 0, 0, &VERIFIERS[0], found, |_, _| panic!("one class"), |_| panic!("one class"));
+    rows.forest_pairs((0, 0), 0, &VERIFIERS[0], found, |_, _| panic!("one class"), |_| panic!("one class"));
     assert_eq!(n_pairs, n - 1);
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, KnownFiles, night_pattern};
 use nearprint_fault::{Fault, Result, key, words};
+use nearprint_fingerprint::Judge;
 use nearprint_join::LossLimit;
 use nearprint_parquet::PublishedDataset;
 use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, StubRules};
@@ -91,6 +92,14 @@ pub struct RunRequest {
 pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
     let is_known = profile.join.max_sketch_distance.is_some() && clusters == ClusterRule::Star;
     if is_known { MAX_LOST_SHARE } else { LossLimit::NONE.0 }
+}
+
+/// Returns the judge of the named profile that has a profile's fingerprints.
+fn usual_judge(profile: &ProfileConfig) -> Result<Option<Judge>> {
+    let default = ProfileConfig { bits: profile.bits, ..nearprint_profile::by_name("default")? };
+    let ProfileConfig { tokenize, fingerprint, sketch, .. } = &default;
+    let is_default = (tokenize, fingerprint, sketch) == (&profile.tokenize, &profile.fingerprint, &profile.sketch);
+    Ok(default.judge().filter(|_| is_default && profile.join.max_sketch_distance.is_some()))
 }
 
 /// The largest lost share with which a document is dropped, unless the request has another. evidence/accuracy has the
@@ -208,6 +217,10 @@ impl RunRequest {
         // Left out where it is the usual one, so that nights from before there was one keep their digests.
         if self.stubs != StubRules::default() {
             parts["stubs"] = serde_json::json!(self.stubs);
+        }
+        // Left out where it is the usual one, so that nights from before there was one keep their digests.
+        if self.profile.judge() != usual_judge(&self.profile)? {
+            parts["judge"] = serde_json::json!(self.profile.judge);
         }
         // Left out if there are none, so that nights without references keep their digests.
         if !references.is_empty() {

@@ -256,7 +256,8 @@ async fn stage(
     if work.engine.is_some() {
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
-    work.progress.begin(N_STEPS + u32::from(request.pairs == PairsMode::All));
+    let n_judges = u32::from(request.profile.judge().is_some());
+    work.progress.begin(N_STEPS + n_judges + u32::from(request.pairs == PairsMode::All));
     let ahead = expected_ahead(work, request, plan).await?;
     let earlier = with_texts(plan, request);
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, &earlier, ahead, work).await?;
@@ -297,8 +298,9 @@ async fn stage(
     let bits = request.profile.bits;
     let held_bytes = recrawls.memory_bytes() + sources.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
-    let names = plan.references.names();
-    let join = Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, held_bytes };
+    let (names, judge) = (plan.references.names(), request.profile.judge());
+    let join =
+        Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, judge, held_bytes };
     let redeciding = Redeciding {
         store: &plan.store,
         dt: &request.dt,
@@ -314,6 +316,7 @@ async fn stage(
     let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
     files.extend(written);
     let (n_existing, n_tables, n_slices) = (near.n_existing(), near.n_tables(), near.n_slices());
+    let judged = near.judge_counts();
     let (batch, rows) = near.into_batch();
     work.progress.start("decide", "documents", 0);
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
@@ -354,6 +357,7 @@ async fn stage(
         n_same_id: counted.n_same + counted.n_changed,
         by_recrawl: Some(counted),
         pairs,
+        judge: judged,
         decisions: decisions.counts(&stubs),
         n_orphaned,
         n_restored,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
 use super::references::JoinedReference;
-use nearprint_pipeline::{DecisionCounts, FingerprintCounts, PairCounts, STUB, SpillStats, StubClass};
+use nearprint_pipeline::{DecisionCounts, FingerprintCounts, JudgeCounts, PairCounts, STUB, SpillStats, StubClass};
 use nearprint_store::RecrawlCounts;
 
 /// The outcome of a run.
@@ -112,6 +112,10 @@ pub struct RunCounts {
     /// The counts of pairs.
     #[serde(flatten)]
     pub pairs: PairCounts,
+    /// What the judge read, and what it found. `None` means that the profile has no judge, or that the night is of release
+    /// 0.2.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeCounts>,
     /// The counts of decisions.
     #[serde(flatten)]
     pub decisions: DecisionCounts,

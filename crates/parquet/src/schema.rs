@@ -195,6 +195,7 @@ pub static INDEX: LazyLock<SchemaRef> =
     LazyLock::new(|| schema(vec![required(PERMUTED, DataType::UInt64), required(PLACE, DataType::UInt64)]));
 
 /// The columns of pairs, sorted by (`id_a`, `id_b`). Equal ones are in the order of the references, the own store last.
+/// `reason` is missing in the files of release 0.2.0.
 pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
     schema(vec![
         required("id_a", DataType::Utf8),
@@ -203,6 +204,7 @@ pub static PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
         nullable("sketch_distance", DataType::Int32),
         required("scope", DataType::Utf8),
         nullable(REFERENCE, DataType::Utf8),
+        nullable("reason", DataType::Utf8),
     ])
 });
 

@@ -142,7 +142,7 @@ pub async fn join(
     let started = Instant::now();
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
     let (references, held_bytes) = (ReferenceNames::default(), 0);
-    let join = Join { existing, references, itself, bits, verifier, decides, loss, held_bytes };
+    let join = Join { existing, references, itself, bits, verifier, decides, loss, judge: None, held_bytes };
     let near = NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, engine: None }).await?;
     let temp = near.runner.temp.path();
     let (staged, counts, spill) = match request.pairs {

@@ -1,6 +1,6 @@
 //! The settings that a fingerprint and a join depend on.
 
-use nearprint_fingerprint::{FingerprintConfig, JudgeConfig, Sketch};
+use nearprint_fingerprint::{FingerprintConfig, Judge, JudgeConfig, Sketch};
 use nearprint_join::Verifier;
 use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ pub struct ProfileConfig {
     /// The distances that make a pair.
     pub join: JoinConfig,
     /// The rules by which texts are judged that sketches leave undecided; `None` in profiles without a judge. Texts of one
-    /// night are judged, those of earlier nights are gone.
+    /// night are judged, those of earlier nights are gone. Where sketches are not compared, no text is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeConfig>,
 }
@@ -86,13 +86,22 @@ impl JoinConfig {
 }
 
 impl ProfileConfig {
-    /// Returns the limits of the join in the form that it takes, with that of the judge.
+    /// Returns the judge with what it needs of the sketch, if the profile has both, compares sketches, and lets the judge
+    /// look at pairs. Sketches that make a pair as far as the judge would read leave it nothing to decide.
+    #[must_use]
+    pub fn judge(&self) -> Option<Judge> {
+        let near = self.join.max_sketch_distance?;
+        let config = self.judge.filter(|config| config.max_looks > 0 && near < config.max_sketch_distance)?;
+        Some(Judge { config, shingle: self.sketch.as_ref()?.shingle })
+    }
+
+    /// Returns the limits of two documents whose texts are at hand, as those of one night are: with those of the judge.
     ///
     /// # Errors
     /// As [`JoinConfig::verifier`].
-    pub fn verifier(&self) -> Result<Verifier> {
-        let judged_to = self.judge.and_then(|judge| u16::try_from(judge.max_sketch_distance).ok());
-        Ok(Verifier { judged_to, ..self.join.verifier(self.bits)? })
+    pub fn verifier_with_texts(&self) -> Result<Verifier> {
+        let verifier = self.join.verifier(self.bits)?;
+        Ok(self.judge().map_or(verifier, |judge| verifier.with_judge(&judge.config)))
     }
 
     /// Checks the rules that the types cannot express.
@@ -128,12 +137,13 @@ impl ProfileConfig {
     fn validate_judge(&self) -> Result<()> {
         let Some(judge) = &self.judge else { return Ok(()) };
         let invalid = |key: &str, reason: String| Err(ProfileError::Config { key: format!("judge.{key}"), reason });
-        if self.sketch.is_none() {
-            return invalid("max_sketch_distance", "this profile makes no sketches: leave [judge] out".to_owned());
-        }
         if judge.max_sketch_distance >= Sketch::BITS {
             let reason = format!("{} is not below the sketch's {} bits", judge.max_sketch_distance, Sketch::BITS);
             return invalid("max_sketch_distance", reason);
+        }
+        if judge.min_sketch_distance > judge.max_sketch_distance {
+            let (min, max) = (judge.min_sketch_distance, judge.max_sketch_distance);
+            return invalid("min_sketch_distance", format!("{min} is above judge.max_sketch_distance = {max}"));
         }
         let shares = [
             ("min_edit_similarity", judge.min_edit_similarity),
@@ -144,9 +154,6 @@ impl ProfileConfig {
             if !(share > 0.0 && share <= 1.0) {
                 return invalid(key, format!("{share} is not a share: above 0, and at most 1"));
             }
-        }
-        if judge.max_looks == 0 {
-            return invalid("max_looks", "a judge that reads no pair decides nothing: leave [judge] out".to_owned());
         }
         Ok(())
     }

@@ -222,6 +222,11 @@ mod tests {
     fn the_setting_that_differs_is_found_from_the_digest_alone() {
         let own = of(&by_name("default").unwrap());
         for (name, ..) in profiles().filter(|(name, ..)| *name != "default") {
+            if ["strict", "loose"].contains(name) {
+                // They have the default's fingerprints, so its stores are theirs.
+                assert_eq!(of(&by_name(name).unwrap()).digest(), own.digest());
+                continue;
+            }
             let Ok(other) = by_name_and_bits(name, 64) else { continue };
             assert_eq!(own.differences(&of(&other).digest()), [difference("profile", name, "default")], "{name}");
         }

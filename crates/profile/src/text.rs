@@ -180,7 +180,7 @@ impl TextFingerprinter {
         let sketch = if own_tokens {
             self.sketch(normalized, scratch, hashed)
         } else {
-            Some(hashed.sketch_of(&tokens, wide, self.config.judge.is_some()))
+            Some(hashed.sketch_of(&tokens, wide, self.config.judge().is_some()))
         };
         Some((fingerprint, sketch))
     }
@@ -196,7 +196,7 @@ impl TextFingerprinter {
         let wide = self.config.sketch.as_ref()?;
         let tokens = self.sketch_analyzer.as_ref().unwrap_or(&self.analyzer).distinct_tokens(normalized, scratch);
         hashed.hash_tokens(&tokens, wide.seed);
-        Some(hashed.sketch_of(&tokens, wide, self.config.judge.is_some()))
+        Some(hashed.sketch_of(&tokens, wide, self.config.judge().is_some()))
     }
 
     fn simhash<'a>(&self, features: impl Iterator<Item = (&'a [u8], u64)>) -> Value {

@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, LargeBinaryArray, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array, new_null_array,
+};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
 use futures::stream::BoxStream;
@@ -25,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::{
     BAD, FILE, KEEP_PREFIX, LENGTH, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason,
-    fixed_size_binary,
+    WORDS, fixed_size_binary,
 };
 use crate::file_reading::FileReading;
 use crate::stream::{TaskBatch, produce};
@@ -97,7 +99,7 @@ impl FingerprintContext {
     pub fn with_documents(spec: &FingerprintSpec, documents: Arc<Documents>, progress: Progress) -> Result<Self> {
         Ok(Self {
             fingerprinter: TextFingerprinter::try_new(spec.profile.clone(), &spec.analyzer_resources)?,
-            schema: schema(&spec.columns.keep, documents.keep_types()),
+            schema: schema(&spec.columns.keep, documents.keep_types(), spec.profile.judge().is_some()),
             counts_bytes: documents.n_rows().is_none(),
             documents,
             passes_over_files: spec.passes_over_files,
@@ -203,8 +205,9 @@ fn file_note(reading: FileReading, Note { reason, passed, span }: Note<'_>) -> R
 }
 
 /// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the number of features, the reason
-/// why there is no fingerprint, the place of the row, how new it is, whose text a revisit has, and the keep keys.
-fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
+/// why there is no fingerprint, the place of the row, how new it is, whose text a revisit has, the words that a judge reads,
+/// and the keep keys.
+fn schema(keep: &[String], keep_types: &[DataType], has_judge: bool) -> SchemaRef {
     let nullable = |f: &Arc<Field>| f.as_ref().clone().with_nullable(true);
     let mut fields: Vec<Field> = FINGERPRINTS.fields().iter().map(nullable).collect();
     fields.push(Field::new(LOW_HALF, DataType::UInt64, true));
@@ -217,6 +220,7 @@ fn schema(keep: &[String], keep_types: &[DataType]) -> SchemaRef {
     fields.push(Field::new(NEWEST_BY, DataType::Int64, true));
     fields.push(Field::new(REVISIT_OF, DataType::Utf8, true));
     fields.extend(REVISIT_NEWEST_BY.map(|name| Field::new(name, DataType::Int64, true)));
+    fields.extend(has_judge.then(|| Field::new(WORDS, DataType::LargeBinary, true)));
     fields.extend(
         keep.iter().zip(keep_types).map(|(name, t)| Field::new(format!("{KEEP_PREFIX}{name}"), t.clone(), true)),
     );
@@ -376,6 +380,9 @@ fn fingerprint_batch(
         Some(RevisitColumns { of, newest_by: [from, to] }) => [Arc::new(of) as ArrayRef, Arc::new(from), Arc::new(to)],
         None => [DataType::Utf8, DataType::Int64, DataType::Int64].map(|data_type| new_null_array(&data_type, n)),
     });
+    if context.fingerprinter.config().judge().is_some() {
+        columns.push(Arc::new(done.iter().map(|d| d.and_then(|d| d.words.as_deref())).collect::<LargeBinaryArray>()));
+    }
     columns.extend(batch.keep);
     RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)
 }

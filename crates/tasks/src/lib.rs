@@ -24,14 +24,15 @@ mod query_slices;
 mod stream;
 
 pub use batch::{
-    CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, QueryBatch, RowColumns, SkipReason, Sources, batch_of_stored,
-    dataset,
+    CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, NightWords, QueryBatch, RowColumns, SkipReason, Sources,
+    WordSpill, batch_of_stored, dataset,
 };
 pub use engine::{Engine, Weighed, Workers};
 pub use file_reading::FileReading;
 pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
 pub use map::{
-    ClassPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Want, map_task, pair_schema,
+    ClassPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Undecided, Want,
+    judged_pairs, map_task, pair_schema,
 };
 pub use messages::{Form, Messages, messages_of, received};
 pub use query_slices::{QuerySlices, SliceTables};

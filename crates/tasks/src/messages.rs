@@ -17,7 +17,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 
-use crate::map::{MapCounts, class_pair_schema};
+use crate::map::{MapCounts, class_pair_schema, undecided_schema};
 use crate::stream::{TaskBatch, TaskBatches};
 
 /// The messages of tasks: values of a binary column.
@@ -28,7 +28,7 @@ pub type Messages = BoxStream<'static, Result<BinaryArray>>;
 pub enum Form {
     /// Each batch is one message. They may arrive in any order.
     Batches,
-    /// Each row, of the schema, is a key, and so is each pair of classes. Keys sort by their bytes as rows sort by their
+    /// Each row, of the schema, is a key, and so is each pair of classes. Pairs of classes come before rows. Keys sort by their bytes as rows sort by their
     /// columns, NULL first. Whoever moves them sorts all messages and drops the repeated ones.
     Keys(SchemaRef),
 }
@@ -43,8 +43,10 @@ const ROWS: u8 = 2;
 const COUNTS: u8 = 3;
 /// A pair of classes.
 const CLASS_PAIR: u8 = 4;
+/// A pair of classes that the judge decides. All of them come before the first row.
+const UNDECIDED: u8 = 5;
 /// A row.
-const KEY: u8 = 5;
+const KEY: u8 = 6;
 
 /// The bytes before the batch of a message: the kind and two numbers.
 const HEAD_BYTES: usize = 9;
@@ -80,6 +82,7 @@ impl Sending {
     fn messages(&mut self, batch: &TaskBatch) -> Result<Vec<BinaryArray>> {
         match (batch, &self.form) {
             (TaskBatch::Rows(rows), Form::Keys(_)) => keys(KEY, rows),
+            (TaskBatch::Notes(notes), Form::Keys(_)) if notes.schema() == undecided_schema() => keys(UNDECIDED, notes),
             (TaskBatch::Notes(notes), Form::Keys(_)) if MapCounts::of(notes)?.is_none() => keys(CLASS_PAIR, notes),
             (TaskBatch::Notes(counts), Form::Keys(_)) => Ok(vec![self.message(COUNTS, counts)?]),
             (TaskBatch::Notes(notes), Form::Batches) => Ok(vec![self.message(NOTES, notes)?]),
@@ -171,6 +174,7 @@ struct Receiving {
 struct KeyReaders {
     rows: (SchemaRef, RowConverter),
     class_pairs: (SchemaRef, RowConverter),
+    undecided: (SchemaRef, RowConverter),
 }
 
 impl Receiving {
@@ -180,6 +184,7 @@ impl Receiving {
             Form::Keys(schema) => Some(KeyReaders {
                 rows: (Arc::clone(schema), converter(schema)?),
                 class_pairs: (class_pair_schema(), converter(&class_pair_schema())?),
+                undecided: (undecided_schema(), converter(&undecided_schema())?),
             }),
         };
         let (ended, arrived, counted) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
@@ -195,7 +200,7 @@ impl Receiving {
         let mut batches = Vec::new();
         for run in messages.chunk_by(|a, b| a[0] == b[0]) {
             match run[0][0] {
-                kind @ (CLASS_PAIR | KEY) => batches.push(self.of_keys(kind, run)?),
+                kind @ (CLASS_PAIR | UNDECIDED | KEY) => batches.push(self.of_keys(kind, run)?),
                 _ => run.iter().try_for_each(|message| self.of_message(message, &mut batches))?,
             }
         }
@@ -217,7 +222,11 @@ impl Receiving {
 
     fn of_keys(&self, kind: u8, run: &[&[u8]]) -> Result<TaskBatch> {
         let readers = self.keys.as_ref().ok_or_else(|| astray("a key among batches"))?;
-        let (schema, converter) = if kind == KEY { &readers.rows } else { &readers.class_pairs };
+        let (schema, converter) = match kind {
+            KEY => &readers.rows,
+            UNDECIDED => &readers.undecided,
+            _ => &readers.class_pairs,
+        };
         let parser = converter.parser();
         let columns = converter.convert_rows(run.iter().map(|key| parser.parse(&key[1..]))).map_err(defect)?;
         let batch = RecordBatch::try_new(Arc::clone(schema), columns).map_err(defect)?;

@@ -565,7 +565,7 @@ impl<'a> Sequence<'a> {
         let keep = if oracle.by_id { "keep = [\"id\"]\n" } else { "" };
         let Oracle { max_distance, max_sketch_distance, .. } = oracle;
         let job = format!(
-            "{}max_lost_share = 1\n{keep}[join]\nmax_distance = {max_distance}\nmax_sketch_distance = {max_sketch_distance}\n",
+            "{}max_lost_share = 1\n{keep}[join]\nmax_distance = {max_distance}\nmax_sketch_distance = {max_sketch_distance}\n[judge]\nmax_looks = 0\n",
             places("")
         );
         std::fs::write(scratch.path().join("job.toml"), job)?;

@@ -25,6 +25,9 @@ pub struct EvaluateArgs {
     /// Compare all texts as well, and list the share of pairs found by exact resemblance (Jaccard of shingles)
     #[arg(long)]
     pub by_resemblance: bool,
+    /// List the share of pairs found by the column `grade` of the labels
+    #[arg(long)]
+    pub by_grade: bool,
     /// Draw the scores by distance and by sketch distance to an SVG file
     #[arg(long, value_name = "FILE.svg", value_parser = named_svg)]
     pub plot: Option<PathBuf>,

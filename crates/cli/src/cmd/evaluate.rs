@@ -34,6 +34,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
         analyzer_resources: job.analyzer_resources()?,
         max_distance: args.max_distance,
         by_resemblance: args.by_resemblance,
+        by_grade: args.by_grade,
     };
     let mut evaluation = session.block_on(|storage, resources, progress| async move {
         nearprint_measure::evaluate(&storage, &request, &resources, &progress).await
@@ -80,6 +81,16 @@ fn text(evaluation: &Evaluation) -> String {
         documents(&evaluation.documents),
         grouped(evaluation.own.score.n_positive)
     );
+    if let Some(judge) = &evaluation.judge {
+        let _ = writeln!(
+            out,
+            "the judge read {} of {} pairs that sketches left undecided: {} are alike word by word, {} contain one another",
+            grouped(judge.n_read),
+            grouped(judge.n_undecided),
+            grouped(judge.n_edited),
+            grouped(judge.n_contained)
+        );
+    }
     warnings(&mut out, &evaluation.warnings);
     let own = evaluation.own.max_distance;
     let rows = evaluation.by_max_distance.iter();
@@ -90,12 +101,21 @@ fn text(evaluation: &Evaluation) -> String {
     let _ = writeln!(out, "\nAt distance {own}, by characters of the shorter text");
     table(&mut out, "length", shown.map(|r| (range(r.min_length, r.max_length), &r.own, false)));
     if !evaluation.by_max_sketch_distance.is_empty() {
-        let _ = writeln!(out, "\nAt distance {own}, by distance of the sketches");
+        let judge = if evaluation.judge.is_some() { ", without the judge" } else { "" };
+        let _ = writeln!(out, "\nAt distance {own}, by distance of the sketches{judge}");
         let own = evaluation.max_sketch_distance;
         let name = |d: Option<u16>| d.map_or("not compared".to_owned(), |d| d.to_string());
         let rows = evaluation.by_max_sketch_distance.iter();
         let rows = rows.map(|r| (name(r.max_sketch_distance), &r.score, r.max_sketch_distance == own));
         table(&mut out, "max_sketch_distance", rows);
+    }
+    if let Some(grades) = &evaluation.by_grade {
+        let _ = writeln!(out, "\nAt distance {own}, by grade");
+        let _ = writeln!(out, "{:>19}  {:<11}  {:>11} {:>9}", "grade", "share found", "pairs", "found");
+        for row in grades {
+            let (pairs, found) = (grouped(row.n_pairs), grouped(row.n_found));
+            let _ = writeln!(out, "{:>19}  {:<11.3}  {pairs:>11} {found:>9}", row.grade, row.share);
+        }
     }
     if let Some(counted) = &evaluation.by_resemblance {
         let _ = writeln!(out, "\nAt distance {own}, by exact resemblance of the texts");

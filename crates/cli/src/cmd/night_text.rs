@@ -81,6 +81,11 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
             grouped(pairs.n_new_new)
         ),
     );
+    if let Some(judge) = counts.judge.filter(|judge| judge.n_undecided > 0) {
+        let (read, undecided) = (grouped(judge.n_read), grouped(judge.n_undecided));
+        let note = format!("  alike of {read} pairs of texts that were read; sketches left {undecided} undecided");
+        line("judged", judge.n_edited + judge.n_contained, note);
+    }
     let decisions = &counts.decisions;
     let reasons = |prefix: &str| {
         let named = decisions.by_reason.iter().filter_map(|(name, n)| Some((name.strip_prefix(prefix)?, n)));

@@ -284,8 +284,7 @@ impl QueryRows {
     /// with it. `found_classes` receives the pairs of different classes, and `undecided` those that the judge decides.
     pub fn forest_pairs(
         &self,
-        value_a: u32,
-        value_b: u32,
+        (value_a, value_b): (u32, u32),
         distance: u8,
         verifier: &Verifier,
         mut found: impl FnMut(RowPair),

@@ -1,6 +1,6 @@
 //! The one place where a candidate becomes a pair.
 
-use nearprint_fingerprint::Sketch;
+use nearprint_fingerprint::{JudgeConfig, Sketch};
 
 /// The distances that make two documents near-duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub struct Verifier {
     pub max_distance: u8,
     /// The largest distance of two sketches that counts; `None` leaves sketches out.
     pub max_sketch_distance: Option<u16>,
-    /// The largest distance of two sketches at which a judge reads the texts of two documents that are no near-duplicates
-    /// by their sketches, if it has the texts. `None` leaves the judge out.
+    /// The largest distance of two sketches at which a judge reads the texts of two documents whose sketches are not near. `None`
+    /// leaves the judge out.
     pub judged_to: Option<u16>,
 }
 
@@ -53,6 +53,15 @@ impl SketchDistance {
 }
 
 impl Verifier {
+    /// Returns the limits of two documents whose texts a judge has: it also reads texts whose sketches alone would make a
+    /// pair, unless they are as near as it asks for.
+    #[must_use]
+    pub fn with_judge(self, judge: &JudgeConfig) -> Self {
+        let limit = |bits: u32| u16::try_from(bits).ok();
+        let near = self.max_sketch_distance.min(limit(judge.min_sketch_distance));
+        Self { max_sketch_distance: near, judged_to: limit(judge.max_sketch_distance), ..self }
+    }
+
     /// Returns whether two documents at these distances are near-duplicates.
     ///
     /// ```
@@ -77,7 +86,7 @@ impl Verifier {
     /// Returns what the distances of two documents say.
     ///
     /// ```
-    /// use nearprint_fingerprint::Sketch;
+    /// use nearprint_fingerprint::{JudgeConfig, Sketch};
     /// use nearprint_join::{Nearness, SketchDistance, Verifier};
     ///
     /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(8), judged_to: Some(40) };

@@ -10,12 +10,14 @@ use std::collections::{BTreeSet, HashSet};
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats};
 use nearprint_fault::{Result, Words, key, words};
 use nearprint_join::Verifier;
-use nearprint_pipeline::{FingerprintCounts, FingerprintRequest, Fingerprinted, Resources, fingerprint_batch};
+use nearprint_pipeline::{
+    FingerprintCounts, FingerprintRequest, Fingerprinted, JudgeCounts, Resources, fingerprint_batch,
+};
 use nearprint_profile::{JoinConfig, ProfileConfig};
 use nearprint_storage::{Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
 use nearprint_tokenize::Resources as AnalyzerResources;
-use pairs::Pairs;
+use pairs::{Pairs, ProfileJudge};
 use rayon::prelude::*;
 use resemblance::SetsById;
 use schemars::JsonSchema;
@@ -26,7 +28,7 @@ use crate::resemblance::ShingleSet;
 pub use resemblance::{ByResemblance, ComponentCounts, Hundredth, ResemblanceRow};
 pub use score::{Intervals, Score};
 pub use truth::Label;
-use truth::Truth;
+use truth::{Grade, Truth};
 
 /// The profile to evaluate, and the labelled documents.
 #[derive(Debug, Clone)]
@@ -49,6 +51,8 @@ pub struct EvaluateRequest {
     pub max_distance: Option<u32>,
     /// The texts of all documents are compared, and the pairs counted by their exact resemblance.
     pub by_resemblance: bool,
+    /// The pairs are counted by the column `grade` of the labels.
+    pub by_grade: bool,
 }
 
 /// The score at a largest Hamming distance and the profile's own sketch distance.
@@ -86,13 +90,28 @@ pub struct LengthScore {
     pub by_max_distance: Vec<DistanceScore>,
 }
 
+/// The pairs of one grade.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct GradeRow {
+    /// The grade.
+    pub grade: String,
+    /// The number of pairs that have it.
+    pub n_pairs: u64,
+    /// The number of these that are found at the profile's own distances.
+    pub n_found: u64,
+    /// The share that is found.
+    pub share: f64,
+}
+
 /// Summary of the `evaluate` command.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evaluation {
-    /// The score at the profile's own distances.
+    /// The score at the profile's own distances, with its judge.
     #[serde(flatten)]
     pub own: DistanceScore,
-    /// The profile's largest sketch distance. `None` means that sketches are not verified.
+    /// What the judge read, and what it found. `None` means that the profile has no judge.
+    pub judge: Option<JudgeCounts>,
+    /// The profile's largest sketch distance, which counts where no judge reads. `None` means that sketches are not verified.
     pub max_sketch_distance: Option<u16>,
     /// The counts of the documents.
     #[serde(flatten)]
@@ -103,14 +122,16 @@ pub struct Evaluation {
     pub n_ignored_unknown: u64,
     /// Warnings to read before relying on the scores.
     pub warnings: Vec<Words>,
-    /// The score for each largest Hamming distance.
+    /// The score for each largest Hamming distance, with the profile's judge.
     pub by_max_distance: Vec<DistanceScore>,
-    /// The score for each largest sketch distance. It is empty if the profile makes no sketches.
+    /// The score for each largest sketch distance, without the judge. It is empty if the profile makes no sketches.
     pub by_max_sketch_distance: Vec<SketchScore>,
     /// The scores by length. The counts of all ranges add up to those of all pairs.
     pub by_length: Vec<LengthScore>,
     /// The pairs by the exact resemblance of their texts. `None` means that the request did not ask for them.
     pub by_resemblance: Option<ByResemblance>,
+    /// The pairs by grade, in order of the grades' first rows. `None` means that the request did not ask for them.
+    pub by_grade: Option<Vec<GradeRow>>,
 }
 
 /// Evaluates a profile on labelled documents.
@@ -140,6 +161,7 @@ pub struct Evaluation {
 ///     analyzer_resources: nearprint_tokenize::Resources::default(),
 ///     max_distance: None,
 ///     by_resemblance: true,
+///     by_grade: false,
 /// };
 /// let evaluation = evaluate(&Storage::default(), &request, &Resources::default(), &Progress::default()).await?;
 /// assert_eq!((evaluation.own.score.precision, evaluation.own.score.recall), (1.0, Some(1.0)));
@@ -177,7 +199,7 @@ pub async fn evaluate(
         false => None,
     };
     let Fingerprinted { batch, counts, .. } = done;
-    let truth = truth::read(storage, &request.truth, &ignored, &batch).await?;
+    let truth = truth::read(storage, &request.truth, &ignored, &batch, request.by_grade).await?;
     blocking("evaluate", move || plan.evaluation(&batch, &truth, &ignored, counts, sets)).await
 }
 
@@ -185,11 +207,14 @@ pub async fn evaluate(
 #[derive(Debug)]
 struct Plan {
     bits: u32,
+    /// The profile's largest sketch distance, without a judge.
+    max_sketch_distance: Option<u16>,
     own: Verifier,
     /// The limits of the join, which are wide enough for every row of the tables.
     candidates: Verifier,
     distances: Vec<Verifier>,
     sketches: Vec<Verifier>,
+    judge: Option<ProfileJudge>,
 }
 
 /// The step between the sketch distances that are listed.
@@ -202,16 +227,21 @@ const LENGTHS: [u32; 6] = [0, 100, 300, 1000, 3000, 10_000];
 
 impl Plan {
     fn new(profile: &ProfileConfig, listed: Option<u32>) -> Result<Self> {
-        let own = profile.join.verifier(profile.bits)?;
+        let of_sketches = profile.join.verifier(profile.bits)?;
+        let own = profile.verifier_with_texts()?;
+        let judge = profile.judge().map(|judge| ProfileJudge { judge, verifier: own });
+        let sketches = if profile.sketch.is_some() { sketch_limits(of_sketches) } else { Vec::new() };
         let listed = listed.unwrap_or(0).max(own.max_distance.into());
         let widest = JoinConfig { max_distance: listed, max_sketch_distance: None }.verifier(profile.bits)?;
         let has_sketches = profile.sketch.is_some();
         Ok(Self {
             bits: profile.bits,
+            max_sketch_distance: of_sketches.max_sketch_distance,
             own,
             candidates: Verifier { max_sketch_distance: has_sketches.then_some(u16::MAX), ..widest },
             distances: (0..=widest.max_distance).map(|max_distance| Verifier { max_distance, ..own }).collect(),
-            sketches: if has_sketches { sketch_limits(own) } else { Vec::new() },
+            sketches,
+            judge,
         })
     }
 
@@ -225,13 +255,15 @@ impl Plan {
     ) -> Result<Evaluation> {
         let left_out: Vec<bool> = batch.rows().map(|row| ignored.contains(&*batch.id(row))).collect();
         let rows: Vec<Verifier> = self.distances.iter().chain(&self.sketches).copied().collect();
-        let pairs = pairs::find(batch, truth, &left_out, self.candidates, self.bits, &rows)?;
+        let looked_at = (rows.as_slice(), self.judge.as_ref());
+        let (pairs, judge) = pairs::find(batch, truth, &left_out, self.candidates, self.bits, looked_at)?;
         let own = pairs.score(&self.own);
         let n_left_out = left_out.iter().filter(|left_out| **left_out).count();
         let n_ignored_unknown = (ignored.len() - n_left_out) as u64;
         Ok(Evaluation {
             own: DistanceScore { max_distance: self.own.max_distance.into(), score: own },
-            max_sketch_distance: self.own.max_sketch_distance,
+            judge,
+            max_sketch_distance: self.max_sketch_distance,
             documents,
             n_ignored: ignored.len() as u64,
             n_ignored_unknown,
@@ -239,6 +271,7 @@ impl Plan {
             by_max_distance: self.distances.par_iter().map(|row| at_distance(row, pairs.score(row))).collect(),
             by_max_sketch_distance: self.sketches.par_iter().map(|row| at_sketch(row, pairs.score(row))).collect(),
             by_length: self.by_length(&pairs),
+            by_grade: truth.grades.as_ref().map(|grades| by_grade(grades, &pairs.found(&self.own))),
             by_resemblance: sets.map(|sets| self.by_resemblance(batch, sets, &pairs)),
         })
     }
@@ -260,6 +293,15 @@ impl Plan {
         };
         own.into_iter().enumerate().map(bucket).collect()
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a share of counts")]
+fn by_grade(grades: &[Grade], found: &HashSet<(u32, u32)>) -> Vec<GradeRow> {
+    let row = |(grade, pairs): &Grade| {
+        let (n_pairs, n_found) = (pairs.len() as u64, pairs.iter().filter(|pair| found.contains(pair)).count() as u64);
+        GradeRow { grade: grade.clone(), n_pairs, n_found, share: n_found as f64 / n_pairs as f64 }
+    };
+    grades.iter().map(row).collect()
 }
 
 fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<Words> {

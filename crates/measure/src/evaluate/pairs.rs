@@ -4,8 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use nearprint_fault::Result;
-use nearprint_join::{Column, HammingJoin, QueryRows, SketchDistance, UnionFind, Verifier};
-use nearprint_storage::row_number;
+use nearprint_fingerprint::{Alike, Judge};
+use nearprint_join::{
+    ClassOfRows, Column, HammingJoin, JudgedPairs, QueryRows, SketchDistance, UndecidedPair, UnionFind, Verifier,
+    nearest_undecided,
+};
+use nearprint_pipeline::{JudgeCounts, read_undecided};
+use nearprint_storage::{Progress, row_number};
 use nearprint_tasks::QueryBatch;
 
 use super::score::{Counts, Score};
@@ -24,11 +29,15 @@ struct LabelledPair {
     label: Label,
     /// The distances of the two texts, if the join found the pair.
     found: Option<Distances>,
+    /// Whether the judge took the pair for near-duplicates.
+    is_judged: bool,
 }
 
 impl LabelledPair {
     fn is_found(&self, limits: &Verifier) -> bool {
-        self.found.is_some_and(|d| limits.allows(d.distance, d.sketches))
+        let by_judge =
+            |d: &Distances| self.is_judged && limits.judged_to.is_some() && d.distance <= limits.max_distance;
+        self.found.is_some_and(|d| limits.allows(d.distance, d.sketches) || by_judge(&d))
     }
 }
 
@@ -40,55 +49,109 @@ pub struct Pairs {
     lengths: Vec<u32>,
 }
 
-/// Joins the documents that are not left out with each other. Every pair that at least one of `rows` allows is kept.
-/// `candidates` has the widest limits, and it compares sketches if there are any.
+/// Joins the documents that are not left out with each other. Every pair that at least one of `rows` allows is kept, and
+/// every pair that the judge takes for near-duplicates. `candidates` has the widest limits, and it compares sketches if there
+/// are any.
 pub fn find(
     batch: &QueryBatch,
     truth: &Truth,
     left_out: &[bool],
     candidates: Verifier,
     bits: u32,
-    rows: &[Verifier],
-) -> Result<Pairs> {
+    (rows, judge): (&[Verifier], Option<&ProfileJudge>),
+) -> Result<(Pairs, Option<JudgeCounts>)> {
+    let taking_part = |row: u32| batch.fingerprints.get(row).copied().filter(|_| !left_out[row as usize]);
+    let fingerprints: Column<u64> = batch.rows().map(taking_part).collect();
+    let (grouped, values) =
+        QueryRows::group_counted(fingerprints, Arc::clone(&batch.sketches), Arc::clone(&batch.n_features))?;
+    let classes = grouped.class_of_rows(batch.n_rows);
+    let mut undecided = Vec::new();
+    let mut leave = |a: u32, b: u32, distance: u8, sketch_distance: u16| {
+        let reads = judge.is_some_and(|judge| judge.reads(sketch_distance));
+        if reads && let Some((a, b)) = classes.of(a).zip(classes.of(b)) {
+            undecided.push(UndecidedPair { sketch_distance, distance, a: a.min(b), b: a.max(b) });
+        }
+    };
     let mut found: HashMap<(u32, u32), Distances> = HashMap::new();
     let mut others = Vec::new();
     let mut add = |a: u32, b: u32, distances: Distances| {
+        if let Some(sketch_distance) = distances.sketches.bits() {
+            leave(a, b, distances.distance, sketch_distance);
+        }
         let label = truth.label(a, b);
         if label != Label::Negative {
             found.insert((a.min(b), a.max(b)), distances);
-        } else if rows.iter().any(|row| row.allows(distances.distance, distances.sketches)) {
-            others.push(LabelledPair { a, b, label, found: Some(distances) });
+        } else if rows.iter().any(|row| row.allows(distances.distance, distances.sketches))
+            || judge.zip(distances.sketches.bits()).is_some_and(|(judge, bits)| judge.reads(bits))
+        {
+            others.push(LabelledPair { a, b, label, found: Some(distances), is_judged: false });
         }
     };
-    self_join(batch, left_out, candidates, bits, &mut add)?;
+    HammingJoin::new(candidates.max_distance.into()).rows_within((grouped, values), &candidates, bits, |p| {
+        let sketches = p.sketch_distance.map_or(SketchDistance::NotCompared, SketchDistance::Bits);
+        add(p.a, p.b, Distances { distance: p.distance, sketches });
+    })?;
     same_short_texts(batch, left_out, |a, b| {
         add(a, b, Distances { distance: 0, sketches: SketchDistance::NotCompared })
     });
     let labelled = truth.labels.iter().map(|(&(a, b), &label)| {
         let found = found.get(&(a, b)).copied();
-        LabelledPair { a, b, label, found }
+        LabelledPair { a, b, label, found, is_judged: false }
     });
     let mut pairs: Vec<LabelledPair> = labelled.chain(others).collect();
+    let counts = judge.map(|judge| judge.mark(batch, &classes, undecided, &mut pairs)).transpose()?;
+    pairs.retain(|pair| {
+        let allows = |d: Distances| rows.iter().any(|row| row.allows(d.distance, d.sketches));
+        pair.label != Label::Negative || pair.is_judged || pair.found.is_some_and(allows)
+    });
     pairs.sort_unstable_by_key(|p| (p.a, p.b));
-    Ok(Pairs { pairs, lengths: batch.lengths.iter().map(|length| length.copied().unwrap_or(0)).collect() })
+    let lengths = batch.lengths.iter().map(|length| length.copied().unwrap_or(0)).collect();
+    Ok((Pairs { pairs, lengths }, counts))
 }
 
-fn self_join(
-    batch: &QueryBatch,
-    left_out: &[bool],
-    verifier: Verifier,
-    bits: u32,
-    mut found: impl FnMut(u32, u32, Distances),
-) -> Result<()> {
-    let taking_part = |row: u32| batch.fingerprints.get(row).copied().filter(|_| !left_out[row as usize]);
-    let fingerprints: Column<u64> = batch.rows().map(taking_part).collect();
-    let rows = QueryRows::group(fingerprints, Arc::clone(&batch.sketches))?;
-    let join = HammingJoin::new(verifier.max_distance.into());
-    join.rows_within(rows, &verifier, bits, |p| {
-        let sketches = p.sketch_distance.map_or(SketchDistance::NotCompared, SketchDistance::Bits);
-        found(p.a, p.b, Distances { distance: p.distance, sketches });
-    })?;
-    Ok(())
+/// The judge of a profile, and the limits between which it is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfileJudge {
+    pub judge: Judge,
+    pub verifier: Verifier,
+}
+
+impl ProfileJudge {
+    /// Returns whether texts whose sketches are at a distance are read.
+    fn reads(&self, sketch_distance: u16) -> bool {
+        self.verifier.max_sketch_distance.is_some_and(|near| sketch_distance > near)
+            && self.verifier.judged_to.is_some_and(|far| sketch_distance <= far)
+    }
+
+    /// Reads the undecided pairs as a night would, and marks those whose texts are alike.
+    fn mark(
+        &self,
+        batch: &QueryBatch,
+        classes: &ClassOfRows,
+        mut undecided: Vec<UndecidedPair>,
+        pairs: &mut [LabelledPair],
+    ) -> Result<JudgeCounts> {
+        undecided.sort_unstable();
+        undecided.dedup();
+        let n_undecided = undecided.len() as u64;
+        nearest_undecided(&mut undecided, self.judge.config.max_looks);
+        let Some(words) = &batch.words else { return Ok(JudgeCounts { n_undecided, ..JudgeCounts::default() }) };
+        let mut first: HashMap<u32, u32> = HashMap::new();
+        for row in batch.rows().filter(|&row| words.has(row)) {
+            if let Some(class) = classes.of(row) {
+                first.entry(class).or_insert(row);
+            }
+        }
+        let first = |class| first.get(&class).copied();
+        let (judged, n_read) = read_undecided(&self.judge, words, first, undecided, &Progress::default())?;
+        let judged = JudgedPairs::new(judged);
+        for pair in pairs {
+            let both = classes.of(pair.a).zip(classes.of(pair.b));
+            pair.is_judged = both.is_some_and(|(a, b)| judged.get(a, b).is_some());
+        }
+        let of = |alike| judged.iter().filter(|judged| judged.verdict.alike == alike).count() as u64;
+        Ok(JudgeCounts { n_undecided, n_read, n_edited: of(Alike::Edited), n_contained: of(Alike::Contained) })
+    }
 }
 
 /// Finds the pairs of texts below the feature floor, which are pairs if the normalised texts are equal.

@@ -34,11 +34,24 @@ impl Label {
 #[derive(Debug, Default)]
 pub struct Truth {
     pub labels: HashMap<(u32, u32), Label>,
+    /// The pairs of each grade, whatever their labels. `None` means that grades were not asked for.
+    pub grades: Option<Vec<Grade>>,
 }
+
+/// A grade, and the pairs that have it.
+pub type Grade = (String, Vec<(u32, u32)>);
 
 impl Truth {
     pub fn label(&self, a: u32, b: u32) -> Label {
         self.labels.get(&(a.min(b), a.max(b))).copied().unwrap_or(Label::Negative)
+    }
+
+    fn add_grade(&mut self, grade: &str, pair: (u32, u32)) {
+        let grades = self.grades.get_or_insert_default();
+        match grades.iter_mut().find(|(known, _)| known == grade) {
+            Some((_, pairs)) => pairs.push(pair),
+            None => grades.push((grade.to_owned(), vec![pair])),
+        }
     }
 
     fn add(&mut self, a: u32, b: u32, label: Label) -> Option<Label> {
@@ -54,16 +67,28 @@ pub async fn lines(storage: &Storage, url: &str) -> Result<Vec<(u64, String)>> {
     Ok(lines.filter(|(_, line)| !line.is_empty()).map(|(number, line)| (number, line.to_owned())).collect())
 }
 
-pub async fn read(storage: &Storage, url: &str, ignored: &HashSet<String>, batch: &QueryBatch) -> Result<Truth> {
+pub async fn read(
+    storage: &Storage,
+    url: &str,
+    ignored: &HashSet<String>,
+    batch: &QueryBatch,
+    by_grade: bool,
+) -> Result<Truth> {
     let lines = lines(storage, url).await?;
-    let columns = columns(url, lines.first().map_or("", |(_, header)| header))?;
-    let mut truth = Truth::default();
+    let header = lines.first().map_or("", |(_, header)| header);
+    let columns = columns(url, header)?;
+    let grade = by_grade.then(|| column(url, header, "grade")).transpose()?;
+    let mut truth = Truth { grades: by_grade.then(Vec::new), ..Truth::default() };
     for (row, line) in lines.iter().skip(1) {
         let bad = |reason| Fault::bad_data(url.to_owned(), reason).row(*row);
-        if let Some((a, b, label)) = labelled_pair(line, columns, ignored, batch).map_err(bad)?
-            && truth.add(a, b, label).is_some()
-        {
-            return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()));
+        if let Some((a, b, label)) = labelled_pair(line, columns, ignored, batch).map_err(bad)? {
+            if truth.add(a, b, label).is_some() {
+                return Err(bad("this pair has another label in an earlier row: keep one of the two".to_owned()));
+            }
+            if let Some(at) = grade {
+                let few = || bad("too few columns: separate them by tabs".to_owned());
+                truth.add_grade(line.split('\t').nth(at).ok_or_else(few)?, (a.min(b), a.max(b)));
+            }
         }
     }
     truth.labels.retain(|_, label| *label != Label::Negative);
@@ -123,10 +148,13 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
         );
         return Err(Fault::bad_data(url.to_owned(), reason).row(1));
     }
-    let names: Vec<&str> = header.split('\t').collect();
-    let column = |name: &str| {
-        let missing = || missing_column(url, name, None, shown(&names), "write a tab-separated header");
-        names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)
-    };
+    let column = |name| column(url, header, name);
     Ok([column("id_a")?, column("id_b")?, column("label")?])
+}
+
+/// Returns the position of a column.
+fn column(url: &str, header: &str, name: &str) -> Result<usize> {
+    let names: Vec<&str> = header.split('\t').collect();
+    let missing = || missing_column(url, name, None, shown(&names), "write a tab-separated header");
+    names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)
 }

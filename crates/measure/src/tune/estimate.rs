@@ -163,7 +163,7 @@ impl PairLimits {
         // No distance is larger than 128.
         let max_distance = u8::try_from(self.distance).unwrap_or(u8::MAX);
         let sketches = row.sketch_distance.map_or(SketchDistance::Missing, SketchDistance::Bits);
-        Verifier { max_distance, max_sketch_distance: self.sketch }.allows(row.distance, sketches)
+        Verifier { max_distance, max_sketch_distance: self.sketch, judged_to: None }.allows(row.distance, sketches)
     }
 }
 

@@ -3,19 +3,21 @@
 
 use std::fmt::{Display, Formatter};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::Result;
 use nearprint_parquet::Columns;
 use nearprint_storage::{Progress, Storage, locked};
 use nearprint_tasks::{
-    ClassPairs, Engine, Form, MapContext, MapCounts, MapTask, TaskBatch, Want, Weighed, map_task, pair_schema, received,
+    ClassPairs, Engine, Form, MapContext, MapCounts, MapTask, TaskBatch, Undecided, Want, Weighed, map_task,
+    pair_schema, received,
 };
+use tokio::sync::watch;
 
 use super::slice_turns::SliceTurns;
 use super::task_exec::Tasks;
@@ -31,6 +33,11 @@ pub(crate) struct Notes {
     pub(crate) n_new_pairs: AtomicU64,
     /// The counts of all tasks that are done.
     pub(crate) counts: Arc<Mutex<MapCounts>>,
+    /// The destination of the pairs that the judge decides, and what tells it that there are no more.
+    pub(crate) undecided: Arc<Undecided>,
+    pub(crate) told: watch::Sender<bool>,
+    /// The number of map tasks that have more to tell.
+    pub(crate) n_telling: AtomicUsize,
 }
 
 /// The map tasks of a join, which run here.
@@ -38,7 +45,7 @@ pub(crate) struct ProbeTasks {
     pub(crate) tasks: Vec<MapTask>,
     pub(crate) context: Arc<MapContext>,
     pub(crate) turns: Arc<SliceTurns>,
-    pub(crate) notes: Notes,
+    pub(crate) notes: Arc<Notes>,
     /// The text that EXPLAIN shows about the tables.
     pub(crate) tables: String,
 }
@@ -70,8 +77,16 @@ impl Tasks for ProbeTasks {
             })
         };
         let batches = futures::stream::once(started).flatten();
-        batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch))).boxed()
+        let notes = Arc::clone(&self.notes);
+        let rows = batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch)));
+        rows.chain(at_end(move || notes.task_told())).boxed()
     }
+}
+
+/// Returns a stream without items that does something when it is reached.
+fn at_end<T: Send + 'static>(done: impl FnOnce() + Send + 'static) -> BoxStream<'static, T> {
+    let ended = async move { done() };
+    futures::stream::once(ended).filter_map(|()| futures::future::ready(None)).boxed()
 }
 
 /// The map tasks of a join, which run elsewhere. Their rows come back distinct and sorted.
@@ -83,7 +98,7 @@ pub(crate) struct RemoteTasks {
     pub(crate) storage: Storage,
     pub(crate) progress: Progress,
     pub(crate) want: Want,
-    pub(crate) notes: Notes,
+    pub(crate) notes: Arc<Notes>,
     /// The text that EXPLAIN shows about the tables.
     pub(crate) tables: String,
 }
@@ -110,8 +125,15 @@ impl Tasks for RemoteTasks {
         let messages = self.engine.map(&self.folder, self.tasks.clone(), &self.storage, &self.progress);
         match received(messages, self.tasks.len(), &Form::Keys(self.schema())) {
             Ok(batches) => {
-                let batches = batches.map_err(Fault::from);
-                batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch))).boxed()
+                let notes = Arc::clone(&self.notes);
+                let rows = batches.try_filter_map(move |batch| {
+                    // What is undecided comes before the first row.
+                    if matches!(batch, TaskBatch::Rows(_)) {
+                        self.notes.all_told();
+                    }
+                    futures::future::ready(self.notes.take(batch))
+                });
+                rows.chain(at_end(move || notes.all_told())).boxed()
             }
             Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
         }
@@ -119,12 +141,25 @@ impl Tasks for RemoteTasks {
 }
 
 impl Notes {
+    /// Notes that a map task has told all that it has.
+    fn task_told(&self) {
+        if self.n_telling.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.all_told();
+        }
+    }
+
+    /// Tells the judge that nothing more is undecided.
+    fn all_told(&self) {
+        self.told.send_replace(true);
+    }
+
     /// Takes a batch of a task. Rows go on to the reduce. Notes do not.
-    fn take(&self, batch: TaskBatch) -> Result<Option<RecordBatch>> {
+    pub(crate) fn take(&self, batch: TaskBatch) -> Result<Option<RecordBatch>> {
         let rows = match batch {
             TaskBatch::Notes(notes) => {
                 match MapCounts::of(&notes)? {
                     Some(counts) => *locked(&self.counts) += counts,
+                    None if self.undecided.add(&notes)? => {}
                     None => self.class_pairs.add(notes)?,
                 }
                 return Ok(None);

@@ -19,6 +19,7 @@ use datafusion_physical_plan::execution_plan::execute_stream;
 use datafusion_physical_plan::repartition::RepartitionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ExecutionPlan, Partitioning};
 use nearprint_fault::Result;
 use nearprint_parquet::BATCH_ROWS;
@@ -110,6 +111,21 @@ impl PlanRunner {
     /// Returns an external sort by all columns, in their order.
     pub(crate) fn sort(&self, input: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         self.sorted(input).map_err(|e| of_datafusion("sort", e))
+    }
+
+    /// Returns the rows of two plans that are sorted by all columns, in their order.
+    pub(crate) fn merged(
+        &self,
+        rows: Arc<dyn ExecutionPlan>,
+        others: Arc<dyn ExecutionPlan>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let merged = UnionExec::try_new(vec![rows, others]).and_then(|both| {
+            let schema = both.schema();
+            let order = LexOrdering::new(all_columns(&schema)?)
+                .ok_or_else(|| DataFusionError::Internal("a dataset without columns".to_owned()))?;
+            Ok(Arc::new(SortPreservingMergeExec::new(order, both)) as Arc<dyn ExecutionPlan>)
+        });
+        merged.map_err(|e| of_datafusion("reduce", e))
     }
 
     fn sorted(&self, input: Arc<dyn ExecutionPlan>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {

@@ -10,11 +10,11 @@ use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 use nearprint_fault::{Fault, Result};
-use nearprint_fingerprint::hamming_distance;
+use nearprint_fingerprint::{Alike, hamming_distance};
 use nearprint_join::{
-    Canonical, ClassNeighbours, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, KeptExisting, LossLimit,
-    Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share, n_kept_in_vain, star,
-    star_bound,
+    Canonical, ClassNeighbours, ClassOfRows, Clusters, Decision, DropRule, ExistingNeighbour, Gathered, JudgedPairs,
+    KeptExisting, LossLimit, Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share,
+    n_kept_in_vain, star, star_bound,
 };
 use nearprint_parquet::schema::{DECISIONS, REDECIDED, SUPERSEDED};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
@@ -54,6 +54,8 @@ pub struct DecisionBasis {
     pub(crate) gathered: Gathered,
     /// The verified pairs of different classes, for the star rule only.
     pub(crate) class_pairs: Arc<ClassPairs>,
+    /// The pairs of classes that the judge took for near-duplicates.
+    pub(crate) judged: Arc<JudgedPairs>,
 }
 
 /// The decision about a document.
@@ -75,6 +77,8 @@ enum Outcome {
     TooShort,
     Exact,
     Near,
+    /// The canonical document contains the text, or begins as it does.
+    Contained,
 }
 
 /// The document that is canonical for another.
@@ -96,6 +100,8 @@ pub struct Decisions {
     existing: HashMap<u32, KeptExisting>,
     existing_short: ExistingShort,
     references: ReferenceNames,
+    /// The lost shares of dropped rows that the judge has counted.
+    judged_loss: HashMap<u32, f64>,
     /// The kept existing documents that kept rows contain, in order of (id, row, origin).
     superseded: Vec<(Superseding, u32)>,
     /// The bound, and the component rule's drops; without the documents that no rule of near-duplicates decides about.
@@ -159,7 +165,7 @@ impl Outcome {
         match self {
             Self::Skip(_) => "skip",
             Self::Unique | Self::Canonical | Self::Fuller | Self::TooShort => "keep",
-            Self::Exact | Self::Near => DROP,
+            Self::Exact | Self::Near | Self::Contained => DROP,
         }
     }
 
@@ -172,6 +178,7 @@ impl Outcome {
             Self::TooShort => "too_short",
             Self::Exact => "exact",
             Self::Near => "near",
+            Self::Contained => "contained",
         }
     }
 }
@@ -193,18 +200,19 @@ impl Decisions {
             existing: HashMap::new(),
             existing_short,
             references,
+            judged_loss: HashMap::new(),
             superseded: Vec::new(),
             star: None,
         };
-        let DecisionBasis { rule, loss, mut gathered, class_pairs } = found;
+        let DecisionBasis { rule, loss, mut gathered, class_pairs, judged } = found;
         match rule {
             ClusterRule::Star => {
                 let n_component = n_kept_by_component(batch, &mut gathered);
-                let neighbours = class_pairs.neighbours(rows, loss)?;
+                let neighbours = class_pairs.neighbours(rows, &judged, loss)?;
                 decided.by_star(batch, &neighbours, &mut gathered);
                 let n_kept_in_vain = decided.n_kept_in_vain(batch, &neighbours, &gathered);
                 drop(neighbours);
-                let mut rivals = class_pairs.take_rivals(rows, loss)?;
+                let mut rivals = class_pairs.take_rivals(rows, &judged, loss)?;
                 let n_keep = fingerprinted_rows(batch).filter(|&row| decided.is_kept(row)).count() as u64;
                 decided.star = Some(StarQuality {
                     n_keep_bound: star_bound(&mut rivals, |class| !decided.existing.contains_key(&class)),
@@ -214,6 +222,7 @@ impl Decisions {
             }
             ClusterRule::Component => decided.by_component(batch, &mut gathered)?,
         }
+        decided.by_judge(rows, &judged, &gathered.classes);
         decided.short_texts(batch);
         decided.refuse_undecided(batch)?;
         let Gathered { mut sets, classes, less, paired, .. } = gathered;
@@ -320,7 +329,7 @@ impl Decisions {
         match made.canonical {
             CanonicalOf::Itself => None,
             _ if made.outcome == Outcome::Exact => Some(0.0),
-            CanonicalOf::Row(other) => lost_share_of(batch, row, other),
+            CanonicalOf::Row(other) => self.judged_loss.get(&row).copied().or_else(|| lost_share_of(batch, row, other)),
             CanonicalOf::Existing(of) => self.existing.get(&of)?.lost_share,
             CanonicalOf::ExistingShort => None,
         }
@@ -339,7 +348,7 @@ impl Decisions {
 
     /// Returns whether a document is dropped for another one that has another text.
     pub fn is_near(&self, row: u32) -> bool {
-        self.rows[row as usize].outcome == Outcome::Near
+        matches!(self.rows[row as usize].outcome, Outcome::Near | Outcome::Contained)
     }
 
     /// Returns the numbers of decisions, with those about stubs, and of clusters.
@@ -514,6 +523,23 @@ impl Decisions {
         self.superseded = superseding.into_iter().filter_map(by_kept).collect();
         self.superseded
             .sort_unstable_by(|(a, row_a), (b, row_b)| (&a.id, row_a, a.origin).cmp(&(&b.id, row_b, b.origin)));
+    }
+
+    /// Says of the rows that are dropped for one with which the judge paired them what they lose, and whether that one
+    /// contains them.
+    fn by_judge(&mut self, rows: &QueryRows, judged: &JudgedPairs, classes: &ClassOfRows) {
+        if judged.iter().len() == 0 {
+            return;
+        }
+        for (row, made) in (0..).zip(&mut self.rows) {
+            let CanonicalOf::Row(other) = made.canonical else { continue };
+            let Some((class, keeper)) = classes.of(row).zip(classes.of(other)) else { continue };
+            let Some(pair) = judged.get(class, keeper).filter(|_| made.outcome == Outcome::Near) else { continue };
+            if pair.verdict.alike == Alike::Contained && rows.n_features(class) <= rows.n_features(keeper) {
+                made.outcome = Outcome::Contained;
+            }
+            self.judged_loss.extend(judged.lost_share(rows, class, keeper).map(|lost| (row, lost)));
+        }
     }
 
     /// Returns the number of kept documents that may be dropped for another kept one.

@@ -18,7 +18,8 @@ use nearprint_storage::{IfExists, InputFile, Progress, Storage};
 use nearprint_store::JoinedNights;
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
-    KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, fingerprint_task, received,
+    KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, WordSpill, fingerprint_task,
+    received,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
@@ -222,6 +223,9 @@ pub async fn fingerprint_documents(
         None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
     }
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
+    if request.profile.judge().is_some() {
+        collecting = collecting.with_words(WordSpill::create(resources.temp_dir()?)?);
+    }
     let mut notes = FileNote::default();
     let reading = Reading { request, documents: &documents, revisits, urls: &urls, work };
     reading
@@ -594,6 +598,9 @@ pub async fn fingerprint(
     nearprint_parquet::refuse_existing(&output, if_exists).await?;
     let documents = Documents::open(storage, &request.documents, request.columns.clone(), &request.input).await?;
     let config_digest = request.profile.digest(&request.analyzer_resources, &request.columns.web.html_text)?;
+    // Nobody reads the words of fingerprints that are written to a dataset.
+    let profile = ProfileConfig { judge: None, ..request.profile.clone() };
+    let request = &FingerprintRequest { profile, ..request.clone() };
     progress.begin(2);
     let work = CommandContext { storage, resources, progress, engine: None };
     let done = fingerprint_documents(request, documents, &[], None, work).await?;

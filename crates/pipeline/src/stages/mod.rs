@@ -7,6 +7,7 @@ pub(crate) mod families;
 pub(crate) mod fingerprint;
 pub(crate) mod hosts;
 pub(crate) mod join;
+pub(crate) mod judge;
 pub(crate) mod orphans;
 pub(crate) mod sources;
 pub(crate) mod store_run;

@@ -213,7 +213,17 @@ impl Redeciding<'_> {
             + Decisions::bytes_of(tonight.batch.len());
         let Self { names: references, bits, verifier, clusters, loss, .. } = self;
         let (itself, decides) = (true, Some(clusters));
-        let join = Join { existing, references: references.clone(), itself, bits, verifier, decides, loss, held_bytes };
+        let join = Join {
+            existing,
+            references: references.clone(),
+            itself,
+            bits,
+            verifier,
+            decides,
+            loss,
+            judge: None,
+            held_bytes,
+        };
         let progress = Progress::default();
         let work = CommandContext { progress: &progress, engine: None, ..work };
         let near = NearDuplicates::new(batch, join, work).await?;

@@ -26,6 +26,7 @@ pub(super) fn profile() -> ProfileConfig {
         sketch: Some(SketchConfig { shingle: 3, seed: SEED, tokenizer: Some(TokenizerKind::Words) }),
         join: JoinConfig { max_distance: 12, max_sketch_distance: Some(36) },
         judge: Some(JudgeConfig {
+            min_sketch_distance: 28,
             max_sketch_distance: 80,
             min_edit_similarity: 0.84,
             min_contained: 0.95,

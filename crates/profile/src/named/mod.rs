@@ -3,9 +3,11 @@
 
 mod default;
 mod han_bigrams;
+mod loose;
 mod paper;
 #[cfg(feature = "published")]
 mod published;
+mod strict;
 
 use crate::config::ProfileConfig;
 use crate::error::{ProfileError, Result};
@@ -16,6 +18,8 @@ pub type NamedProfile = (&'static str, &'static str, fn() -> ProfileConfig, &'st
 
 const OWN: &[NamedProfile] = &[
     ("default", default::ABOUT, default::profile, &[32, 64, 128]),
+    ("strict", strict::ABOUT, strict::profile, &[32, 64, 128]),
+    ("loose", loose::ABOUT, loose::profile, &[32, 64, 128]),
     ("han-bigrams", han_bigrams::ABOUT, han_bigrams::profile, &[32, 64, 128]),
     ("paper", paper::ABOUT, paper::profile, &[32, 64, 128]),
 ];

@@ -24,8 +24,9 @@ use nearprint_storage::{in_memory, in_pool, row_number};
 use rayon::prelude::*;
 
 use super::query_batch::{
-    FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason, defect,
+    FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason, WORDS, defect,
 };
+use super::words::{WordPlace, WordSpill};
 use crate::file_reading::FileReading;
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the
@@ -82,6 +83,10 @@ pub struct Collecting<'a> {
     pub(super) keep: Vec<KeepColumn>,
     keep_bytes: usize,
     pub(super) bad_rows: Vec<BadRow>,
+    /// The places of the words of texts in `spill`.
+    pub(super) words: Column<WordPlace>,
+    /// The file of the words, if a judge may read them.
+    pub(super) spill: Option<WordSpill>,
     /// The revisits among the arrivals, each with the record whose text it has. They have no text here.
     pub(super) revisits: Vec<(u32, Target)>,
     revisit_bytes: usize,
@@ -122,9 +127,17 @@ impl<'a> Collecting<'a> {
             keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
             keep_bytes: 0,
             bad_rows: Vec::new(),
+            words: Column::default(),
+            spill: None,
             revisits: Vec::new(),
             revisit_bytes: 0,
         }
+    }
+
+    /// Keeps the words of texts, as fingerprint tasks return them, in a file.
+    #[must_use]
+    pub fn with_words(self, spill: WordSpill) -> Self {
+        Self { spill: Some(spill), ..self }
     }
 
     /// Adds fingerprinted documents.
@@ -158,6 +171,7 @@ impl<'a> Collecting<'a> {
             let known = bad.and_then(|codes| BadReason::of_code(codes.value(at)));
             known.or_else(|| (ids.is_some() && id_of(at).is_none()).then_some(BadReason::NullId))
         };
+        let words = batch.column_by_name(WORDS).and_then(|words| words.as_binary_opt::<i64>());
         let sources = self.source.map(|source| strings_of(&columns, &format!("{KEEP_PREFIX}{source}"))).transpose()?;
         self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
         self.refuse_too_large(batch.num_rows())?;
@@ -178,6 +192,8 @@ impl<'a> Collecting<'a> {
             self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
             self.newest_by.push(newest.filter(|newest| newest.is_valid(at)).map(|newest| newest.value(at)));
             self.text_hashes.push(fixed(text_hashes, at));
+            let words = words.filter(|words| words.is_valid(at)).map(|words| words.value(at));
+            self.words.push(self.spill.as_mut().zip(words).map(|(spill, words)| spill.push(words)).transpose()?);
             let revisit_of = revisit_of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
             if let Some(of) = revisit_of {
                 let [from, to] = revisit_newest_by.each_ref();
@@ -201,7 +217,7 @@ impl<'a> Collecting<'a> {
         debug_assert!(
             [self.low_halves.n_rows(), self.sketches.n_rows(), self.n_features.n_rows()] == [n; 3]
                 && [self.text_hashes.n_rows(), self.skipped.n_rows(), self.lengths.n_rows()] == [n; 3]
-                && self.newest_by.n_rows() == n,
+                && [self.newest_by.n_rows(), self.words.n_rows()] == [n; 2],
             "each document has its place in every column"
         );
         Ok(())
@@ -278,6 +294,7 @@ impl<'a> Collecting<'a> {
             + self.lengths.memory_bytes()
             + self.sources.memory_bytes()
             + self.newest_by.memory_bytes()
+            + self.words.memory_bytes()
             + self.keep_bytes
             + self.revisit_bytes
     }

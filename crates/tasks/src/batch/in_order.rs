@@ -20,6 +20,7 @@ use nearprint_store::{NewestTexts, StoredRows};
 use super::collect::{CollectPolicy, Collecting, Target, keep_order};
 use super::decimal_order::DecimalOrder;
 use super::query_batch::{Ids, QueryBatch, SkipReason, Sources};
+use super::words::{NightWords, WordSpill};
 use crate::file_reading::FileReading;
 
 /// The documents of a night in order of their ids, each once. The texts of some revisits may be unknown.
@@ -179,6 +180,7 @@ impl<'a> InOrder<'a> {
         columns.text_hashes.push(text.text_hash);
         columns.skipped.push(text.skipped);
         columns.lengths.push(None);
+        columns.words.push(None);
         place
     }
 
@@ -204,6 +206,8 @@ impl<'a> InOrder<'a> {
             let names = names.into_iter().map(|(name, _)| name).collect();
             Sources { of_rows: collecting.sources.take(&order), names }
         });
+        let spilled = collecting.spill.map(WordSpill::finish).transpose()?;
+        let words = spilled.map(|file| NightWords { file: Arc::new(file), places: collecting.words.take(texts) });
         Ok(QueryBatch {
             n_rows: row_number(order.len()),
             ids,
@@ -216,6 +220,7 @@ impl<'a> InOrder<'a> {
             skipped: collecting.skipped.take(texts),
             lengths,
             sources,
+            words,
             revisits,
             bad_rows: collecting.bad_rows,
         })

@@ -15,6 +15,7 @@ use nearprint_storage::row_number;
 use serde::{Deserialize, Serialize};
 
 use super::decimal_order::DecimalOrder;
+use super::words::NightWords;
 
 /// The reason why a document has no fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -96,6 +97,8 @@ pub struct QueryBatch {
     pub sources: Option<Sources>,
     /// The rows by the configured keep order, then by id. `None` means the order of the ids.
     pub keep_order: Option<Vec<u32>>,
+    /// The words of the texts, if a judge may read them.
+    pub words: Option<NightWords>,
     /// The documents whose record is a revisit: they have the text of another record.
     pub revisits: RowSet,
     /// The rows of the input that are not documents, by file and row. The rule for repeated ids left some of them out.
@@ -132,6 +135,8 @@ pub(crate) enum Ids {
 /// out. So may `doc_id`: if no batch has it, row numbers stand in for ids.
 pub(crate) const LOW_HALF: &str = "low_half";
 pub(crate) const SKIPPED: &str = "skipped";
+/// The words of the text, for the judge.
+pub(crate) const WORDS: &str = "words";
 pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";
@@ -262,6 +267,7 @@ impl QueryBatch {
             lengths: self.lengths.take(&left),
             sources: self.sources.map(of_sources),
             keep_order,
+            words: self.words.map(|words| words.take(&left)),
             revisits,
             bad_rows: self.bad_rows,
         }
@@ -287,6 +293,7 @@ impl QueryBatch {
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()
             + self.sources.as_ref().map_or(0, Sources::memory_bytes)
+            + self.words.as_ref().map_or(0, NightWords::memory_bytes)
             + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
             + self.revisits.memory_bytes()
     }

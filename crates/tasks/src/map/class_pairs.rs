@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt32Type};
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{ClassNeighbours, LossLimit, QueryRows};
+use nearprint_join::{ClassNeighbours, JudgedPairs, LossLimit, QueryRows};
 use nearprint_parquet::Columns;
 use nearprint_storage::locked;
 
@@ -101,16 +101,17 @@ impl ClassPairs {
     ///
     /// # Errors
     /// The notes do not have the columns of a map task's pairs.
-    pub fn neighbours(&self, rows: &QueryRows, loss: LossLimit) -> Result<ClassNeighbours> {
-        self.directed(rows, |class, keeper| may_drop(rows, loss, class, keeper))
+    pub fn neighbours(&self, rows: &QueryRows, judged: &JudgedPairs, loss: LossLimit) -> Result<ClassNeighbours> {
+        self.directed(rows, |class, keeper| judged.may_drop(rows, loss, class, keeper))
     }
 
     /// Takes the pairs of which one class, at least, may be dropped for the other, by class and in both directions.
     ///
     /// # Errors
     /// The notes do not have the columns of a map task's pairs.
-    pub fn take_rivals(&self, rows: &QueryRows, loss: LossLimit) -> Result<ClassNeighbours> {
-        let found = self.directed(rows, |a, b| may_drop(rows, loss, a, b) || may_drop(rows, loss, b, a));
+    pub fn take_rivals(&self, rows: &QueryRows, judged: &JudgedPairs, loss: LossLimit) -> Result<ClassNeighbours> {
+        let may_drop = |class, keeper| judged.may_drop(rows, loss, class, keeper);
+        let found = self.directed(rows, |a, b| may_drop(a, b) || may_drop(b, a));
         locked(&self.batches).clear();
         found
     }
@@ -130,9 +131,4 @@ impl ClassPairs {
         };
         Ok(ClassNeighbours::new(rows.n_classes(), pairs, is_wanted))
     }
-}
-
-/// Returns whether the rows of a class may be dropped for those of another.
-fn may_drop(rows: &QueryRows, loss: LossLimit, class: u32, keeper: u32) -> bool {
-    loss == LossLimit::NONE || loss.allows(rows.lost_share(class, keeper))
 }

@@ -81,6 +81,10 @@ pub struct MapContext {
     pub queries: Arc<QuerySlices>,
     /// The largest distances of a pair.
     pub verifier: Verifier,
+    /// The same for two documents of the batch: a judge may have their texts.
+    pub own_verifier: Verifier,
+    /// The number of undecided pairs of a class that the judge reads.
+    pub max_looks: u32,
     /// The largest lost share with which a document is dropped. It decides which kept existing documents the forest's
     /// candidates name.
     pub loss: LossLimit,

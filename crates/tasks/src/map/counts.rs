@@ -20,6 +20,8 @@ pub struct MapCounts {
     pub n_rows: u64,
     /// The number of pairs of different values within the distance, before sketches are compared.
     pub n_candidates: u64,
+    /// The number of pairs of classes of new documents that sketches left to the judge.
+    pub n_undecided: u64,
     /// The number of existing documents whose sketches were looked up.
     pub n_sketches: u64,
     /// The number of pages in which they were looked up, as far as the files have sketches in pages of nearprint's own.
@@ -41,6 +43,7 @@ impl AddAssign for MapCounts {
     fn add_assign(&mut self, other: Self) {
         self.n_rows += other.n_rows;
         self.n_candidates += other.n_candidates;
+        self.n_undecided += other.n_undecided;
         self.n_sketches += other.n_sketches;
         self.n_sketch_pages += other.n_sketch_pages;
         self.fingerprint_bytes += other.fingerprint_bytes;
@@ -50,10 +53,11 @@ impl AddAssign for MapCounts {
 }
 
 impl MapCounts {
-    fn named(self) -> [(&'static str, u64); 7] {
+    fn named(self) -> [(&'static str, u64); 8] {
         [
             ("n_rows", self.n_rows),
             ("n_candidates", self.n_candidates),
+            ("n_undecided", self.n_undecided),
             ("n_sketches", self.n_sketches),
             ("n_sketch_pages", self.n_sketch_pages),
             ("fingerprint_bytes", self.fingerprint_bytes),
@@ -82,6 +86,7 @@ impl MapCounts {
         Ok(Some(Self {
             n_rows: sum("n_rows")?,
             n_candidates: sum("n_candidates")?,
+            n_undecided: sum("n_undecided")?,
             n_sketches: sum("n_sketches")?,
             n_sketch_pages: sum("n_sketch_pages")?,
             fingerprint_bytes: sum("fingerprint_bytes")?,

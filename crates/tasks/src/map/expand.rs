@@ -126,7 +126,7 @@ fn write(
             out.new_existing(&pair, fingerprint, &members)?;
         }
     }
-    out.finish()
+    out.finish().map(drop)
 }
 
 impl Candidates {

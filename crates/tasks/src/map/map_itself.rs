@@ -41,7 +41,7 @@ pub(super) fn map_itself(
         }
     }
     seen.all();
-    out.finish()?;
+    counts.n_undecided = out.finish()?;
     Ok(counts)
 }
 

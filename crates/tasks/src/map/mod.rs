@@ -11,11 +11,14 @@ mod map_piece;
 mod pair_writer;
 mod spec;
 mod task;
+mod undecided;
 
 pub use class_pairs::ClassPairs;
 pub(crate) use class_pairs::class_pair_schema;
 pub use context::{FileRowGroups, MapContext, MapTask, Room, Want};
 pub use counts::MapCounts;
-pub use pair_writer::pair_schema;
+pub use pair_writer::{judged_pairs, pair_schema};
 pub use spec::{LoadedJoin, MapSpec};
 pub use task::map_task;
+pub use undecided::Undecided;
+pub(crate) use undecided::undecided_schema;

@@ -8,13 +8,15 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{Origin, Pair, RowPair, lost_share, spanning_forest};
+use nearprint_join::{JudgedPairs, Origin, Pair, RowPair, UndecidedPair, lost_share, spanning_forest};
 use nearprint_parquet::BATCH_ROWS;
+use nearprint_storage::blocking;
 
 use super::class_pairs::OwnClassPairs;
 use super::context::{MapContext, Want};
 use super::existing_documents::ExistingDocument;
-use crate::stream::{Sender, TaskBatch};
+use super::undecided::OwnUndecided;
+use crate::stream::{Sender, TaskBatch, TaskBatches, produce};
 
 /// The columns of pairs for the reduce, which sorts by all of them in this order. `a` is a row of the batch, and so is
 /// `b` if the other document is `new`. The `id_b` of an existing document stands between the ids of the rows `b` − 1
@@ -70,6 +72,7 @@ pub(super) struct PairWriter<'a> {
     /// Pairs of new documents. Only the pairs of a forest of them are sent.
     forest: Vec<RowPair>,
     class_pairs: OwnClassPairs,
+    undecided: OwnUndecided,
 }
 
 /// The number of pairs of new documents that are held before those that no forest needs are dropped.
@@ -105,19 +108,28 @@ enum Far<'a> {
 
 impl<'a> PairWriter<'a> {
     pub(super) fn new(context: &'a MapContext, sender: Sender) -> Self {
-        let (rows, class_pairs) = (PairRows::default(), OwnClassPairs::default());
-        Self { context, sender, rows, forest: Vec::new(), class_pairs }
+        let (rows, class_pairs, undecided) = (PairRows::default(), OwnClassPairs::default(), OwnUndecided::default());
+        Self { context, sender, rows, forest: Vec::new(), class_pairs, undecided }
     }
 
     pub(super) fn new_new(&mut self, value_a: u32, value_b: u32, distance: u8) -> Result<()> {
         let (context, rows) = (self.context, &self.context.rows);
-        let mut outcome = Ok(());
+        let (mut outcome, mut judging) = (Ok(()), Ok(()));
+        let (mut left, to) = (std::mem::take(&mut self.undecided), self.sender.clone());
+        let undecided = |pair| {
+            if judging.is_ok() {
+                judging = left.add(pair, context.max_looks).and_then(|full| send_notes(&to, full));
+            }
+        };
         match context.want {
-            Want::AllPairs => rows.all_pairs(value_a, value_b, distance, &context.verifier, |pair| {
-                if outcome.is_ok() {
-                    outcome = self.push_new(&pair);
-                }
-            }),
+            Want::AllPairs => {
+                let found = |pair| {
+                    if outcome.is_ok() {
+                        outcome = self.push_new(&pair);
+                    }
+                };
+                rows.all_pairs(value_a, value_b, distance, &context.own_verifier, found, undecided);
+            }
             Want::Forest => {
                 let (forest, own, sender) = (&mut self.forest, &mut self.class_pairs, &self.sender);
                 let found_classes = |a, b| {
@@ -125,7 +137,8 @@ impl<'a> PairWriter<'a> {
                         outcome = own.add(a, b, distance).and_then(|full| send_notes(sender, full));
                     }
                 };
-                rows.forest_pairs(value_a, value_b, distance, &context.verifier, |p| forest.push(p), found_classes);
+                let found = |pair| forest.push(pair);
+                rows.forest_pairs((value_a, value_b), distance, &context.own_verifier, found, found_classes, undecided);
                 if self.forest.len() >= FOREST_PAIRS_HELD {
                     spanning_forest(&mut self.forest);
                     if self.forest.len() >= FOREST_PAIRS_HELD / 2 {
@@ -134,7 +147,8 @@ impl<'a> PairWriter<'a> {
                 }
             }
         }
-        outcome
+        self.undecided = left;
+        outcome.and(judging)
     }
 
     fn push_new(&mut self, pair: &RowPair) -> Result<()> {
@@ -266,18 +280,57 @@ impl<'a> PairWriter<'a> {
         if self.rows.n >= BATCH_ROWS { self.send() } else { Ok(()) }
     }
 
+    /// Writes the pairs of documents behind a judged pair of classes.
+    fn judged(&mut self, pair: &UndecidedPair) -> Result<()> {
+        let (a, b) = (self.context.rows.members(pair.a), self.context.rows.members(pair.b));
+        let (distance, sketch_distance) = (pair.distance, Some(pair.sketch_distance));
+        let row_pair = |a: u32, b: u32| RowPair { a: a.min(b), b: a.max(b), distance, sketch_distance };
+        match self.context.want {
+            Want::AllPairs => a.iter().try_for_each(|&a| b.iter().try_for_each(|&b| self.push_new(&row_pair(a, b)))),
+            Want::Forest => {
+                // Behind one value, the first row of both classes may become the centre of each row of the other.
+                let (centre, others) = if a[0] < b[0] { (a[0], b) } else { (b[0], a) };
+                let others = if distance == 0 { others } else { &others[..1] };
+                others.iter().try_for_each(|&row| self.push_new(&row_pair(centre, row)))?;
+                if self.context.notes_classes {
+                    let full = self.class_pairs.add(pair.a, pair.b, distance)?;
+                    send_notes(&self.sender, full)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     fn send(&mut self) -> Result<()> {
         let rows = std::mem::take(&mut self.rows);
         let batch = rows.into_batch(self.context.want)?;
         self.sender.send_blocking(TaskBatch::Rows(batch))
     }
 
-    pub(super) fn finish(mut self) -> Result<()> {
+    /// Sends what is held. Returns the number of pairs that were left to the judge.
+    pub(super) fn finish(mut self) -> Result<u64> {
         spanning_forest(&mut self.forest);
         self.send_forest()?;
         send_notes(&self.sender, self.class_pairs.take()?)?;
-        if self.rows.n > 0 { self.send() } else { Ok(()) }
+        send_notes(&self.sender, self.undecided.take(self.context.max_looks)?)?;
+        if self.rows.n > 0 {
+            self.send()?;
+        }
+        Ok(self.undecided.n_found)
     }
+}
+
+/// Returns the rows and notes of the pairs that a judge took for near-duplicates, as a map task would have returned them.
+pub fn judged_pairs(context: &Arc<MapContext>, judged: &Arc<JudgedPairs>) -> TaskBatches {
+    let (context, judged) = (Arc::clone(context), Arc::clone(judged));
+    produce("judge", move |sender| async move {
+        blocking("judge", move || {
+            let mut out = PairWriter::new(&context, sender);
+            judged.iter().try_for_each(|judged| out.judged(&judged.pair))?;
+            out.finish().map(drop)
+        })
+        .await
+    })
 }
 
 fn send_notes(sender: &Sender, notes: Option<RecordBatch>) -> Result<()> {

@@ -1,20 +1,24 @@
 //! The map phase of a join under its reduce: the tasks run here, or in the processes of an engine.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 
+use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ExecutionPlan, displayable};
 use nearprint_fault::Result;
 use nearprint_parquet::create_folder;
 use nearprint_storage::{Progress, Storage, locked};
-use nearprint_tasks::{ClassPairs, Engine, MapContext, MapCounts, MapSpec, MapTask, Want};
+use nearprint_tasks::{ClassPairs, Engine, MapContext, MapCounts, MapSpec, MapTask, Undecided, Want};
+use tokio::sync::watch;
 
 use super::map_tasks::MapTasks;
+use crate::error::of_datafusion;
 use crate::operators::probe_exec::{Notes, ProbeTasks, RemoteTasks};
 use crate::operators::reduce::PlanRunner;
 use crate::operators::slice_turns::SliceTurns;
 use crate::operators::task_exec::TaskExec;
+use crate::stages::judge::{JudgeTask, NightJudge};
 
 /// The map phase of a join, which may run more than once, for other pairs each time.
 pub(super) struct MapPhase {
@@ -28,6 +32,12 @@ pub(super) struct MapPhase {
     pub(super) counts: Arc<Mutex<MapCounts>>,
 }
 
+/// The judge of a pass, and the pairs that it decides.
+pub(super) struct Judging {
+    pub(super) judge: Arc<NightJudge>,
+    pub(super) undecided: Arc<Undecided>,
+}
+
 /// A map phase under its reduce.
 pub(super) struct Reduced {
     pub(super) plan: Arc<dyn ExecutionPlan>,
@@ -38,12 +48,13 @@ pub(super) struct Reduced {
 
 impl MapPhase {
     /// Returns the map phase under the reduce. It fails after more than `max_new_pairs` pairs of new documents. Notes
-    /// of pairs of classes go to `class_pairs`.
+    /// of pairs of classes go to `class_pairs`. The pairs that a judge takes for near-duplicates are among the rows.
     pub(super) fn reduced(
         &self,
         context: MapContext,
         max_new_pairs: u64,
         class_pairs: Arc<ClassPairs>,
+        judging: Option<Judging>,
         runner: &PlanRunner,
     ) -> Result<Reduced> {
         let tasks = self.tasks.in_order();
@@ -51,13 +62,32 @@ impl MapPhase {
         *locked(&counts) = MapCounts::default();
         let stage = if context.want == Want::Forest { "join (forest)" } else { "join (all pairs)" };
         self.progress.start(stage, "fingerprints", self.tasks.n_mapped(&tasks));
-        let notes = Notes { class_pairs, max_new_pairs, n_new_pairs: AtomicU64::new(0), counts: Arc::clone(&counts) };
+        let (told, is_told) = watch::channel(false);
+        let undecided =
+            judging.as_ref().map_or_else(|| Arc::new(Undecided::new(0, 0)), |judging| Arc::clone(&judging.undecided));
+        let notes = Notes {
+            class_pairs,
+            max_new_pairs,
+            n_new_pairs: AtomicU64::new(0),
+            counts: Arc::clone(&counts),
+            undecided: Arc::clone(&undecided),
+            told,
+            n_telling: AtomicUsize::new(tasks.len()),
+        };
+        let (notes, context) = (Arc::new(notes), Arc::new(context));
+        // Without tasks, nothing is told.
+        let judge = judging.filter(|_| !tasks.is_empty()).map(|Judging { judge, .. }| {
+            let (context, notes) = (Arc::clone(&context), Arc::clone(&notes));
+            TaskExec::plan(JudgeTask { judge, context, undecided, told: is_told, notes })
+        });
         let tables = self.tables_in_words();
         let (tables, plan) = match &self.engine {
             None => {
                 let turns = SliceTurns::new(self.tasks.queries.n_slices(), tasks.iter().map(MapTask::slice));
-                let probes = ProbeTasks { tasks, context: Arc::new(context), turns: Arc::new(turns), notes, tables };
-                (probes.to_string(), runner.reduce(TaskExec::plan(probes))?)
+                let probes = ProbeTasks { tasks, context, turns: Arc::new(turns), notes, tables };
+                let tables = probes.to_string();
+                let rows = with_judged(TaskExec::plan(probes), judge)?;
+                (tables, runner.reduce(rows)?)
             }
             Some(engine) => {
                 let folder = spec_folder(runner, context.want);
@@ -66,7 +96,12 @@ impl MapPhase {
                 let (engine, tasks, want) = (Arc::clone(engine), self.tasks.weighed(tasks), context.want);
                 let (storage, progress) = (self.storage.clone(), self.progress.clone());
                 let sent = RemoteTasks { engine, tasks, folder, storage, progress, want, notes, tables };
-                (sent.to_string(), TaskExec::plan(sent))
+                let (tables, rows) = (sent.to_string(), TaskExec::plan(sent));
+                let rows = match judge {
+                    None => rows,
+                    Some(judged) => runner.merged(rows, runner.sort(judged)?)?,
+                };
+                (tables, rows)
             }
         };
         tracing::debug!(plan = text_of(&plan), "reduce");
@@ -92,6 +127,12 @@ impl Reduced {
             self.tables
         );
     }
+}
+
+/// Returns a plan with the rows of another one, if there is one.
+fn with_judged(rows: Arc<dyn ExecutionPlan>, judged: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    let Some(judged) = judged else { return Ok(rows) };
+    UnionExec::try_new(vec![rows, judged]).map_err(|e| of_datafusion("judge", e))
 }
 
 /// Returns a plan on one line, from its result down to its input.

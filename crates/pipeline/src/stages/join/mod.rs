@@ -19,6 +19,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
+use nearprint_fingerprint::Judge;
 use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier};
 
 use crate::context::CommandContext;
@@ -28,12 +29,13 @@ use crate::operators::forest_pass::{ForestPass, ForestState};
 use crate::operators::reduce::{PlanRunner, SpillStats, spill_stats};
 use crate::stages::decide::{ClusterRule, DecisionBasis};
 use crate::stages::existing::ReferenceNames;
+use crate::stages::judge::{JudgeCounts, NightJudge};
 use nearprint_parquet::StagedFile;
 use nearprint_storage::{blocking, locked};
 use nearprint_store::Existing;
-use nearprint_tasks::{ClassPairs, MapContext, MapCounts, QueryBatch, Room, Want};
+use nearprint_tasks::{ClassPairs, MapContext, MapCounts, QueryBatch, Room, Undecided, Want};
 
-use map_phase::{MapPhase, Reduced};
+use map_phase::{Judging, MapPhase, Reduced};
 use map_tasks::MapTasks;
 use pairs::PairNames;
 use planning::{PassMemory, Planned, Planning, Rules};
@@ -57,6 +59,8 @@ pub struct Join {
     pub decides: Option<ClusterRule>,
     /// The largest lost share with which the rule drops a document.
     pub loss: LossLimit,
+    /// The judge of the pairs that sketches leave undecided, if the batch has its texts.
+    pub judge: Option<Judge>,
     /// The bytes that the caller holds meanwhile.
     pub held_bytes: usize,
 }
@@ -67,6 +71,7 @@ pub struct NearDuplicates {
     pub(crate) rows: Arc<QueryRows>,
     rules: Rules,
     references: ReferenceNames,
+    judge: Option<Arc<NightJudge>>,
     map: MapPhase,
     memory: PassMemory,
     pub(crate) runner: PlanRunner,
@@ -83,7 +88,7 @@ impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
-        let Join { existing, references, itself, bits, verifier, decides, loss, held_bytes } = join;
+        let Join { existing, references, itself, bits, verifier, decides, loss, judge, held_bytes } = join;
         let rules = Rules { itself, verifier, decides, loss };
         let n_existing = existing.n_live_rows;
         let workers = work.engine.map(|engine| engine.workers());
@@ -110,12 +115,24 @@ impl NearDuplicates {
         };
         let (engine, storage) = (work.engine.cloned(), work.storage.clone());
         let map = MapPhase { tasks, engine, storage, progress, counts: Arc::default() };
-        Ok(Self { batch: Arc::new(batch), rows: Arc::new(rows), rules, references, map, memory, runner })
+        let judge = judge.filter(|_| itself).map(|judge| Arc::new(NightJudge::new(judge)));
+        Ok(Self { batch: Arc::new(batch), rows: Arc::new(rows), rules, references, judge, map, memory, runner })
     }
 
     /// Returns what the newest map phase has looked at.
     pub(crate) fn map_counts(&self) -> MapCounts {
         *locked(&self.map.counts)
+    }
+
+    /// Returns what makes a pair of two documents of the batch, as far as the judge is not asked.
+    fn own_verifier(&self) -> Verifier {
+        let verifier = self.rules.verifier;
+        self.judge.as_ref().map_or(verifier, |night| verifier.with_judge(&night.judge.config))
+    }
+
+    /// Returns what the judge has read and found. `None` means that there is no judge.
+    pub fn judge_counts(&self) -> Option<JudgeCounts> {
+        self.judge.as_ref().map(|judge| judge.counts())
     }
 
     /// Returns the number of query tables.
@@ -147,12 +164,24 @@ impl NearDuplicates {
         class_pairs: Arc<ClassPairs>,
         notes_classes: bool,
     ) -> Result<Reduced> {
-        let PassMemory { pieces_under_way, read_ahead_bytes, .. } = self.memory;
+        let PassMemory { pieces_under_way, read_ahead_bytes, forest_bytes } = self.memory;
+        let judge = self.judge.as_ref();
+        let max_looks = judge.map_or(0, |night| night.judge.config.max_looks);
+        let own = self.own_verifier();
+        // What another pass has read is not left undecided again.
+        let is_read = judge.is_some_and(|night| night.is_done());
+        let own_verifier = Verifier { judged_to: own.judged_to.filter(|_| !is_read), ..own };
+        let judging = judge.map(|night| Judging {
+            judge: Arc::clone(night),
+            undecided: Arc::new(Undecided::new(max_looks, forest_bytes)),
+        });
         let context = MapContext {
             batch: Arc::clone(&self.batch),
             rows: Arc::clone(&self.rows),
             queries: Arc::clone(&self.map.tasks.queries),
             verifier: self.rules.verifier,
+            own_verifier,
+            max_looks,
             loss: self.rules.loss,
             itself: self.rules.itself,
             ids_are_names: !self.batch.is_numbered(),
@@ -162,7 +191,7 @@ impl NearDuplicates {
             room: Room::new(self.runner.threads(), pieces_under_way, read_ahead_bytes),
             progress: self.map.progress.clone(),
         };
-        self.map.reduced(context, max_new_pairs, class_pairs, &self.runner)
+        self.map.reduced(context, max_new_pairs, class_pairs, judging, &self.runner)
     }
 
     /// Writes every verified pair. More than `max_pairs` pairs are an error.
@@ -202,7 +231,8 @@ impl NearDuplicates {
 
     fn gathered(&self, gathered: Option<Gathered>, class_pairs: Arc<ClassPairs>) -> Option<DecisionBasis> {
         let rule = self.rules.decides?;
-        gathered.map(|gathered| DecisionBasis { rule, loss: self.rules.loss, gathered, class_pairs })
+        let judged = self.judge.as_ref().map(|judge| judge.pairs()).unwrap_or_default();
+        gathered.map(|gathered| DecisionBasis { rule, loss: self.rules.loss, gathered, class_pairs, judged })
     }
 
     /// Returns the plan below the forest pass, the pass, and the destination of its pairs of classes.
@@ -234,6 +264,13 @@ impl NearDuplicates {
         max_pairs: u64,
     ) -> Result<(Vec<StagedFile>, PairCounts)> {
         let rows = self.runner.execute("reduce", Arc::clone(plan))?;
-        PairNames { batch: &self.batch, references: &self.references }.write(rows, folder, max_pairs).await
+        let names = PairNames {
+            batch: &self.batch,
+            references: &self.references,
+            rows: &self.rows,
+            judge: self.judge.as_deref(),
+            max_sketch_distance: self.own_verifier().max_sketch_distance,
+        };
+        names.write(rows, folder, max_pairs).await
     }
 }

@@ -1,15 +1,16 @@
 //! The pairs of a join: the rows that are written, and their counts.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{Int32Type, UInt8Type, UInt16Type, UInt32Type};
 use datafusion_execution::SendableRecordBatchStream;
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_join::Origin;
+use nearprint_join::{ClassOfRows, Origin, QueryRows};
 use nearprint_parquet::schema::PAIRS;
 use nearprint_parquet::{Columns, DatasetWriter, StagedFile};
 use nearprint_tasks::QueryBatch;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{of_datafusion, too_many_pairs};
 use crate::stages::existing::ReferenceNames;
+use crate::stages::judge::NightJudge;
 
 /// The pairs that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +49,11 @@ pub struct PairCounts {
 pub(super) struct PairNames<'a> {
     pub(super) batch: &'a QueryBatch,
     pub(super) references: &'a ReferenceNames,
+    pub(super) rows: &'a QueryRows,
+    /// The judge of the join, which has read before the first row comes.
+    pub(super) judge: Option<&'a NightJudge>,
+    /// The largest distance of two sketches of the batch at which the judge is not asked.
+    pub(super) max_sketch_distance: Option<u16>,
 }
 
 impl PairNames<'_> {
@@ -59,18 +66,23 @@ impl PairNames<'_> {
     ) -> Result<(Vec<StagedFile>, PairCounts)> {
         let mut writer = DatasetWriter::new(folder, "pairs", &PAIRS, &[]);
         let mut counts = PairCounts::default();
+        let classes = LazyCell::new(|| self.rows.class_of_rows(self.batch.n_rows));
         while let Some(rows) = rows.try_next().await.map_err(|e| of_datafusion("reduce", e))? {
             counts.add(&rows)?;
             if counts.n_pairs > max_pairs {
                 return Err(too_many_pairs(max_pairs));
             }
-            writer.write(self.as_pairs(&rows)?)?;
+            writer.write(self.as_pairs(&rows, &classes)?)?;
         }
         Ok((writer.finish()?, counts))
     }
 
     /// Returns rows of the reduce as rows of the pairs dataset.
-    fn as_pairs(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+    fn as_pairs(
+        &self,
+        rows: &RecordBatch,
+        classes: &LazyCell<ClassOfRows, impl FnOnce() -> ClassOfRows>,
+    ) -> Result<RecordBatch> {
         let columns = Columns { batch: rows, file: "pairs" };
         let (a, b) = (columns.primitive::<UInt32Type>("a")?, columns.primitive::<UInt32Type>("b")?);
         let (new, id_b) = (columns.booleans("new")?, columns.strings("id_b")?);
@@ -79,14 +91,30 @@ impl PairNames<'_> {
             .map(|i| if new.value(i) { self.batch.id(b.value(i)) } else { Cow::Borrowed(id_b.value(i)) });
         let stores = columns.primitive::<UInt8Type>("store_b")?.values();
         let references = stores.iter().map(|&store| self.references.of(Origin::from(store)));
+        let judged = self.judge.map(NightJudge::pairs);
+        let sketch_distances = columns.primitive::<UInt16Type>("sketch_distance")?;
+        let reason = |i: usize| {
+            let is_judged = new.value(i)
+                && sketch_distances.is_valid(i)
+                && self.max_sketch_distance.is_some_and(|limit| sketch_distances.value(i) > limit);
+            if !is_judged {
+                return Ok("near");
+            }
+            let both = classes.of(a.value(i)).zip(classes.of(b.value(i)));
+            let judged = both.and_then(|(a, b)| judged.as_ref()?.get(a, b));
+            let unknown = || Fault::internal("pairs", format!("row {i} is neither near nor judged"));
+            judged.map(|judged| judged.verdict.alike.name()).ok_or_else(unknown)
+        };
+        let reasons = (0..rows.num_rows()).map(reason).collect::<Result<Vec<_>>>()?;
         let scopes = new.values().iter().map(|new| if new { "new_new" } else { "new_existing" });
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(StringArray::from_iter_values(id_a)),
             Arc::new(StringArray::from_iter_values(id_b)),
             Arc::new(columns.primitive::<UInt8Type>("distance")?.unary::<_, Int32Type>(i32::from)),
-            Arc::new(columns.primitive::<UInt16Type>("sketch_distance")?.unary::<_, Int32Type>(i32::from)),
+            Arc::new(sketch_distances.unary::<_, Int32Type>(i32::from)),
             Arc::new(StringArray::from_iter_values(scopes)),
             Arc::new(references.collect::<StringArray>()),
+            Arc::new(StringArray::from(reasons)),
         ];
         RecordBatch::try_new(Arc::clone(&PAIRS), arrays).map_err(|e| Fault::internal("pairs", e))
     }

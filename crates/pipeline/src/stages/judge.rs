@@ -1,0 +1,180 @@
+//! The judge of a night: reads the texts of the pairs that sketches leave undecided.
+//!
+//! ```text
+//! map tasks ─► undecided pairs of classes, the nearest of each ─► looks at their texts ─► judged pairs ─► reduce
+//! ```
+
+use std::fmt::{Display, Formatter};
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
+use nearprint_fingerprint::{Alike, Judge};
+use nearprint_join::{JudgedPair, JudgedPairs, QueryRows, UndecidedPair};
+use nearprint_storage::{Progress, blocking, in_pool, locked};
+use nearprint_tasks::{MapContext, NightWords, QueryBatch, Undecided, judged_pairs, pair_schema};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::operators::probe_exec::Notes;
+use crate::operators::task_exec::Tasks;
+
+/// What a night's judge read, and what it found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgeCounts {
+    /// The number of pairs of the night's texts whose sketches left it open whether they are near-duplicates. Texts with
+    /// equal fingerprints, sketches and numbers of features count as one.
+    pub n_undecided: u64,
+    /// The number of these pairs that were read: for each text the nearest, as many as `judge.max_looks` allows.
+    pub n_read: u64,
+    /// The number of pairs that were near-duplicates by their words in order.
+    pub n_edited: u64,
+    /// The number of pairs of which one text contains the other, or begins as it does.
+    pub n_contained: u64,
+}
+
+/// The judge of a join. It reads once, however many passes the join has.
+#[derive(Debug)]
+pub(crate) struct NightJudge {
+    pub(crate) judge: Judge,
+    done: OnceLock<Done>,
+}
+
+#[derive(Debug, Clone)]
+struct Done {
+    pairs: Arc<JudgedPairs>,
+    n_undecided: u64,
+    n_read: u64,
+}
+
+impl NightJudge {
+    pub(crate) fn new(judge: Judge) -> Self {
+        Self { judge, done: OnceLock::new() }
+    }
+
+    /// Returns whether the pairs are read already.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done.get().is_some()
+    }
+
+    /// Returns the pairs that were taken for near-duplicates; none before the judge has read.
+    pub(crate) fn pairs(&self) -> Arc<JudgedPairs> {
+        self.done.get().map(|done| Arc::clone(&done.pairs)).unwrap_or_default()
+    }
+
+    /// Returns the counts.
+    pub(crate) fn counts(&self) -> JudgeCounts {
+        let Some(done) = self.done.get() else { return JudgeCounts::default() };
+        let (n_undecided, n_read) = (done.n_undecided, done.n_read);
+        let mut counts = JudgeCounts { n_undecided, n_read, ..JudgeCounts::default() };
+        for judged in done.pairs.iter() {
+            match judged.verdict.alike {
+                Alike::Edited => counts.n_edited += 1,
+                Alike::Contained => counts.n_contained += 1,
+            }
+        }
+        counts
+    }
+
+    /// Reads the pairs of a pass. `n_undecided` is the number of pairs that its map tasks counted.
+    fn read(&self, context: &MapContext, undecided: Vec<UndecidedPair>, n_undecided: u64) -> Result<()> {
+        let MapContext { batch, rows, progress, .. } = context;
+        progress.start("judge", "pairs", undecided.len() as u64);
+        let first = |class| first_with_words(batch, rows, class);
+        let (pairs, n_read) = match &batch.words {
+            Some(words) => in_pool(|| read_undecided(&self.judge, words, first, undecided, progress))?,
+            None => (Vec::new(), 0),
+        };
+        let done = Done { pairs: Arc::new(JudgedPairs::new(pairs)), n_undecided, n_read };
+        self.done.set(done).map_err(|_| Fault::internal("judge", "the pairs of a join were read twice"))
+    }
+}
+
+/// Reads pairs of classes, and returns those whose texts are alike and the number of pairs that were read. `first` gives
+/// the row whose words stand for those of a class, or `None` if the night has no words of it.
+///
+/// # Errors
+/// The file of the words cannot be read.
+pub fn read_undecided(
+    judge: &Judge,
+    words: &NightWords,
+    first: impl Fn(u32) -> Option<u32> + Sync,
+    mut pairs: Vec<UndecidedPair>,
+    progress: &Progress,
+) -> Result<(Vec<JudgedPair>, u64)> {
+    pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
+    let words_of = |class: u32| first(class).map_or(Ok(None), |row| words.read(row));
+    let of_first: Vec<&[UndecidedPair]> = pairs.chunk_by(|x, y| x.a == y.a).collect();
+    let read = of_first.into_par_iter().map(|pairs| {
+        progress.advance(pairs.len() as u64);
+        let (mut alike, mut n_read) = (Vec::new(), 0);
+        let Some(one) = words_of(pairs[0].a)? else { return Ok((alike, n_read)) };
+        for &pair in pairs {
+            let Some(other) = words_of(pair.b)? else { continue };
+            n_read += 1;
+            alike.extend(judge.of(&one, &other).map(|verdict| JudgedPair { pair, verdict }));
+        }
+        Ok((alike, n_read))
+    });
+    let read: Vec<(Vec<JudgedPair>, u64)> = read.collect::<Result<_>>()?;
+    let n_read = read.iter().map(|(_, n)| n).sum();
+    Ok((read.into_iter().flat_map(|(alike, _)| alike).collect(), n_read))
+}
+
+/// Returns the first row of a class that has its text in this night.
+fn first_with_words(batch: &QueryBatch, rows: &QueryRows, class: u32) -> Option<u32> {
+    let words = batch.words.as_ref()?;
+    rows.members(class).iter().copied().find(|&row| words.has(row))
+}
+
+/// The pairs of a pass that the judge takes for near-duplicates, once the map tasks have told all that is undecided.
+pub(crate) struct JudgeTask {
+    pub(crate) judge: Arc<NightJudge>,
+    pub(crate) context: Arc<MapContext>,
+    pub(crate) undecided: Arc<Undecided>,
+    pub(crate) told: watch::Receiver<bool>,
+    pub(crate) notes: Arc<Notes>,
+}
+
+impl Display for JudgeTask {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "looks={}", self.judge.judge.config.max_looks)
+    }
+}
+
+impl Tasks for JudgeTask {
+    const NAME: &'static str = "JudgeExec";
+
+    fn schema(&self) -> SchemaRef {
+        pair_schema(self.context.want)
+    }
+
+    fn n_tasks(&self) -> usize {
+        1
+    }
+
+    fn run(self: Arc<Self>, _: usize) -> BoxStream<'static, Result<RecordBatch>> {
+        let own = Arc::clone(&self);
+        let judged = async move {
+            let mut told = own.told.clone();
+            told.wait_for(|told| *told).await.map_err(|_| Fault::try_again("the run was cancelled".to_owned()))?;
+            if !own.judge.is_done() {
+                let reading = Arc::clone(&own);
+                blocking::<_, Fault>("judge", move || {
+                    let JudgeTask { judge, context, undecided, notes, .. } = &*reading;
+                    let n_undecided = locked(&notes.counts).n_undecided;
+                    judge.read(context, undecided.take(), n_undecided)
+                })
+                .await?;
+            }
+            Ok::<_, Fault>(judged_pairs(&own.context, &own.judge.pairs()))
+        };
+        let batches = futures::stream::once(judged).try_flatten();
+        batches.try_filter_map(move |batch| futures::future::ready(self.notes.take(batch))).boxed()
+    }
+}
