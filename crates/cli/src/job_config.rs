@@ -1064,7 +1064,7 @@ mod tests {
     }
 
     /// Other values than the usual ones, where the schema does not tell which value is another one that is valid.
-    const OTHERS: [(&str, &str); 45] = [
+    const OTHERS: [(&str, &str); 46] = [
         ("profile", "'han-bigrams'"),
         ("documents", "'copied'"),
         ("references", "['reference/store']"),
