@@ -28,8 +28,9 @@ pub type Messages = BoxStream<'static, Result<BinaryArray>>;
 pub enum Form {
     /// Each batch is one message. They may arrive in any order.
     Batches,
-    /// Each row, of the schema, is a key, and so is each pair of classes. Pairs of classes come before rows. Keys sort by their bytes as rows sort by their
-    /// columns, NULL first. Whoever moves them sorts all messages and drops the repeated ones.
+    /// Each row, of the schema, is a key, and so is each pair of classes. Pairs of classes come before rows. Keys sort by
+    /// their bytes as rows sort by their columns, NULL first. Whoever moves them sorts all messages and drops the repeated
+    /// ones.
     Keys(SchemaRef),
 }
 

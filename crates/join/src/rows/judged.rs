@@ -66,10 +66,4 @@ impl JudgedPairs {
         let is_longer = contained.is_some() && rows.n_features(class) > rows.n_features(keeper);
         !is_longer && (loss == LossLimit::NONE || loss.allows(self.lost_share(rows, class, keeper)))
     }
-
-    /// Returns the bytes held.
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.pairs.capacity() * size_of::<JudgedPair>()
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use nearprint_fault::Result;
-use nearprint_fingerprint::{Alike, Judge};
+use nearprint_fingerprint::Judge;
 use nearprint_join::{
     ClassOfRows, Column, HammingJoin, JudgedPairs, QueryRows, SketchDistance, UndecidedPair, UnionFind, Verifier,
     nearest_undecided,
@@ -149,8 +149,7 @@ impl ProfileJudge {
             let both = classes.of(pair.a).zip(classes.of(pair.b));
             pair.is_judged = both.is_some_and(|(a, b)| judged.get(a, b).is_some());
         }
-        let of = |alike| judged.iter().filter(|judged| judged.verdict.alike == alike).count() as u64;
-        Ok(JudgeCounts { n_undecided, n_read, n_edited: of(Alike::Edited), n_contained: of(Alike::Contained) })
+        Ok(JudgeCounts::of(n_undecided, n_read, &judged))
     }
 }
 

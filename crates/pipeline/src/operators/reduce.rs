@@ -120,18 +120,14 @@ impl PlanRunner {
         others: Arc<dyn ExecutionPlan>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let merged = UnionExec::try_new(vec![rows, others]).and_then(|both| {
-            let schema = both.schema();
-            let order = LexOrdering::new(all_columns(&schema)?)
-                .ok_or_else(|| DataFusionError::Internal("a dataset without columns".to_owned()))?;
+            let order = by_all_columns(&both.schema())?;
             Ok(Arc::new(SortPreservingMergeExec::new(order, both)) as Arc<dyn ExecutionPlan>)
         });
         merged.map_err(|e| of_datafusion("reduce", e))
     }
 
     fn sorted(&self, input: Arc<dyn ExecutionPlan>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        let schema = input.schema();
-        let order = LexOrdering::new(all_columns(&schema)?)
-            .ok_or_else(|| DataFusionError::Internal("a dataset without columns".to_owned()))?;
+        let order = by_all_columns(&input.schema())?;
         let partitions = input.properties().output_partitioning().partition_count();
         let input: Arc<dyn ExecutionPlan> = match (partitions, self.threads) {
             (0 | 1, _) => input,
@@ -141,6 +137,11 @@ impl PlanRunner {
         let sorted = SortExec::new(order.clone(), input).with_preserve_partitioning(true);
         Ok(Arc::new(SortPreservingMergeExec::new(order, Arc::new(sorted))))
     }
+}
+
+fn by_all_columns(schema: &SchemaRef) -> DataFusionResult<LexOrdering> {
+    let none = || DataFusionError::Internal("a dataset without columns".to_owned());
+    LexOrdering::new(all_columns(schema)?).ok_or_else(none)
 }
 
 fn all_columns(schema: &SchemaRef) -> DataFusionResult<impl Iterator<Item = PhysicalSortExpr>> {

@@ -38,6 +38,15 @@ pub struct JudgeCounts {
     pub n_contained: u64,
 }
 
+impl JudgeCounts {
+    /// Counts the pairs that a judge found.
+    #[must_use]
+    pub fn of(n_undecided: u64, n_read: u64, found: &JudgedPairs) -> Self {
+        let n_of = |alike| found.iter().filter(|judged| judged.verdict.alike == alike).count() as u64;
+        Self { n_undecided, n_read, n_edited: n_of(Alike::Edited), n_contained: n_of(Alike::Contained) }
+    }
+}
+
 /// The judge of a join. It reads once, however many passes the join has.
 #[derive(Debug)]
 pub(crate) struct NightJudge {
@@ -69,16 +78,8 @@ impl NightJudge {
 
     /// Returns the counts.
     pub(crate) fn counts(&self) -> JudgeCounts {
-        let Some(done) = self.done.get() else { return JudgeCounts::default() };
-        let (n_undecided, n_read) = (done.n_undecided, done.n_read);
-        let mut counts = JudgeCounts { n_undecided, n_read, ..JudgeCounts::default() };
-        for judged in done.pairs.iter() {
-            match judged.verdict.alike {
-                Alike::Edited => counts.n_edited += 1,
-                Alike::Contained => counts.n_contained += 1,
-            }
-        }
-        counts
+        let of = |done: &Done| JudgeCounts::of(done.n_undecided, done.n_read, &done.pairs);
+        self.done.get().map(of).unwrap_or_default()
     }
 
     /// Reads the pairs of a pass. `n_undecided` is the number of pairs that its map tasks counted.
