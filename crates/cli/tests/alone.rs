@@ -142,7 +142,8 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
         let began = Instant::now();
         let done = child.wait().unwrap();
         assert!(began.elapsed() < Duration::from_secs(10));
-        assert_eq!(temporary(&spill), Vec::<PathBuf>::new(), "after {milliseconds} ms");
+        let left = temporary(&spill);
+        assert_eq!(left, Vec::<PathBuf>::new(), "after {milliseconds} ms: {}: {}", done.code, done.stderr);
         // A fast machine is done before the last signals.
         let is_published = night.is_in_tables(DT);
         assert!(matches!(done.code, 143 | 0), "{}: {}", done.code, done.stderr);

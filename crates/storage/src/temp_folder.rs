@@ -49,8 +49,16 @@ struct OwnFolder {
     inode: u64,
 }
 
-/// The folders of this process, for [`remove_temp_folders`].
-static IN_USE: Mutex<Vec<OwnFolder>> = Mutex::new(Vec::new());
+/// The folders of this process.
+#[derive(Debug)]
+struct InUse {
+    folders: Vec<OwnFolder>,
+    /// Whether the process ends, so that nobody would remove another folder.
+    is_ending: bool,
+}
+
+/// A folder is created under this lock, so that [`remove_temp_folders`] sees it or prevents it.
+static IN_USE: Mutex<InUse> = Mutex::new(InUse { folders: Vec::new(), is_ending: false });
 
 /// The number of times that a name is drawn, and that a folder is emptied while others still write to it.
 const ATTEMPTS: usize = 100;
@@ -59,8 +67,13 @@ impl TempFolder {
     /// Creates a folder in `parent`.
     ///
     /// # Errors
-    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder or its marker cannot be created.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder or its marker cannot be created, or if
+    /// the process ends.
     pub fn try_new(parent: &Path) -> Result<Self> {
+        let mut in_use = locked(&IN_USE);
+        if in_use.is_ending {
+            return Err(Fault::io(parent)(std::io::Error::new(ErrorKind::Interrupted, "the process ends")));
+        }
         for _ in 0..ATTEMPTS {
             let path = parent.join(format!("{PREFIX}{}", drawn_name()));
             match DirBuilder::new().mode(0o700).create(&path) {
@@ -69,7 +82,7 @@ impl TempFolder {
                 Err(error) => return Err(Fault::io(parent)(error)),
             }
             if let Some((own, lock)) = marked(&path).map_err(Fault::io(&path))? {
-                locked(&IN_USE).push(own.clone());
+                in_use.folders.push(own.clone());
                 return Ok(Self { own, _lock: lock });
             }
         }
@@ -86,7 +99,7 @@ impl TempFolder {
 impl Drop for TempFolder {
     fn drop(&mut self) {
         self.own.remove();
-        locked(&IN_USE).retain(|own| *own != self.own);
+        locked(&IN_USE).folders.retain(|own| *own != self.own);
     }
 }
 
@@ -264,9 +277,13 @@ fn remove_if_dead(path: &Path, protected: &[PathBuf]) {
     }
 }
 
-/// Removes the remaining temporary folders of this process. This is for an exit that does not wait for threads at work.
+/// Removes the remaining temporary folders of this process, in which no other can be created afterwards. This is for an exit
+/// that does not wait for threads at work.
 pub fn remove_temp_folders() {
-    let left = std::mem::take(&mut *locked(&IN_USE));
+    let mut in_use = locked(&IN_USE);
+    in_use.is_ending = true;
+    let left = std::mem::take(&mut in_use.folders);
+    drop(in_use);
     for own in left {
         own.remove();
     }

@@ -31,7 +31,9 @@ mod tune;
 
 use std::fmt::{Display, Write};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nearprint_fault::{Fault, Words};
@@ -160,12 +162,18 @@ impl Session {
         E: Into<Fault> + Send + 'static,
     {
         let (waiting, working) = self.runtimes()?;
-        let mut work = working.spawn(work(self.storage.clone(), self.resources.clone(), self.progress.clone()));
+        let work = work(self.storage.clone(), self.resources.clone(), self.progress.clone());
         let outcome = waiting.block_on(async {
+            let mut stopped = pin!(stopped);
+            // Signals are listened to before the work begins: a signal that came earlier would leave what the work made.
+            if let Poll::Ready(failure) = futures::poll!(&mut stopped) {
+                return Err(failure);
+            }
+            let mut work = working.spawn(work);
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
                 () = self.show_progress() => Err(Failure::panicked()),
-                failure = stopped => {
+                failure = &mut stopped => {
                     end(work).await;
                     Err(failure)
                 }
