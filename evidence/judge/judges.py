@@ -41,6 +41,7 @@ SEEDS = range(24, 40)
 
 MAX_DISTANCE, NEAR, FAR = 12, 36, 80
 LIMITS = [0.02, 0.04, 0.06, 0.08, 0.10, 0.15, 1.0]
+PRESETS = {"strict": 0.04, "default": 0.08, "loose": 0.15}
 
 CUT_FROM = {"docs_rev_en": "en", "articles_en": "en", "ndd_r8_en": "en", "docs_rev_de": "de", "docs_rev_ru": "ru", "docs_rev_pt": "pt",
             "docs_rev_zh_fastapi": "zh", "docs_rev_zh_book": "zh", "laws_zh_full": "zh", "docs_rev_ja": "ja", "docs_rev_ko": "ko"}
@@ -132,6 +133,7 @@ class Pairs:
         shared, a, b = number["n_shared"], number["n_features_a"], number["n_features_b"]
         self.resemblance, self.rare = shared / (a + b - shared), number["rare_share"]
         self.lost = 1 - shared / numpy.minimum(a, b)
+        self.features = (shared, a, b)
         if folder is not None:
             self.label(folder)
 
@@ -429,6 +431,55 @@ def lost(data):
         yield {"part": "lost", "name": name, "n_pairs": len(losses), "limits": LIMITS, "both_stay": stay, "lost": loss}
 
 
+SAMPLE, DRAWS = 64, 8
+
+
+@functools.cache
+def sampled(p, draw):
+    """Resemblance and containment as samples of the SAMPLE least hashes of the features of each text would estimate them.
+
+    The SAMPLE least hashes of all features of both texts are a draw without replacement, and both samples tell which of them both texts have.
+    """
+    shared, a, b = (count.astype(int) for count in p.features)
+    n_drawn = numpy.minimum(SAMPLE, a + b - shared)
+    n_shared = numpy.random.default_rng(draw).hypergeometric(shared, a + b - 2 * shared, n_drawn)
+    resemblance = n_shared / n_drawn
+    return resemblance, numpy.minimum(1, resemblance * (a + b) / (1 + resemblance) / numpy.minimum(a, b))
+
+
+def by_sample(draw):
+    def alike(p, limits):
+        resemblance, contained = sampled(p, draw)
+        return (resemblance >= limits[0]) | (contained >= limits[1])
+    return alike
+
+
+def ways(data):
+    """What finds a pair of documents of two nights: the sketch, a sample in the store, or the texts."""
+    yield {"part": "ways", "name": "the sketch alone", **data.figures(today)}
+    limits = [(resemblance, contained) for resemblance in steps(0.60, 0.80, 0.04) for contained in (0.90, 0.94, 0.97, 0.99, 1.0, 2.0)]
+    lines = []
+    for draw in range(DRAWS):
+        alike = by_sample(draw)
+        folds = data.by_folds(lambda p, t, alike=alike: added(p, alike(p, t)), limits)
+        lines.append(folds | data.figures(lambda p, alike=alike, t=folds["thresholds"]["all"]: added(p, alike(p, t))))
+    yield {"part": "ways", "name": f"a sample of {SAMPLE} hashes, mean of {DRAWS} draws", **means(lines)}
+    yield {"part": "ways", "name": "both texts", **data.figures(reading_from(28))}
+
+
+def means(lines):
+    return {
+        "macro_f1": mean(line["macro_f1_folds"] for line in lines),
+        "worst": ["", min(line["worst_folds"] for line in lines)],
+        "precision_templates": min(line["precision_templates_folds"] for line in lines),
+        "n_false": mean(line["n_false"] for line in lines),
+        "bills": {grade: [mean(line["bills"][grade][0] for line in lines), lines[0]["bills"][grade][1]] for grade in GRADES},
+        "short": [mean(line["short"][at] for line in lines) for at in range(2)],
+        "cut": {kind: mean(line["cut"][kind] for line in lines) for kind in lines[0]["cut"]},
+        "thresholds": [line["thresholds"] for line in lines],
+    }
+
+
 def print_false(data, folders, n):
     """Prints pairs of the visible sets that the chosen rule takes, the sketch alone does not, and the labels call negative."""
     for name in VISIBLE:
@@ -454,7 +505,7 @@ def short(value, digits=3):
 
 def bills(line):
     by = line["bills"]
-    return " | ".join(f"{by[grade][0]}" for grade in ("almost", "related")) + f" | {by['partly'][0] + by['unrelated'][0]}"
+    return " | ".join(f"{count:g}" for count in (by["almost"][0], by["related"][0], by["partly"][0] + by["unrelated"][0]))
 
 
 def cuts(line, login):
@@ -526,6 +577,13 @@ def table_languages(lines):
         yield f"| {line['language']} | {line['n']} | {cuts(line, '')} | {cuts(line, ' login')} | {short(line['candidates']['70 login'], 2)} |"
 
 
+def table_ways(lines):
+    yield f"| what tells | macro F1 | F1, worst set | P, worst template set | {AFTER}"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for line in lines:
+        yield (f"| {line['name']} | {short(line['macro_f1'], 4)} | {short(line['worst'][1])} | {short(line['precision_templates'])} | {after(line)}")
+
+
 def table_lost(lines):
     yield "| pairs | number | " + " | ".join("any" if limit == 1 else short(limit, 2) for limit in LIMITS) + " |"
     yield "|---" * (2 + len(LIMITS)) + "|"
@@ -544,6 +602,7 @@ TABLES = {
     "candidates": table_candidates,
     "excerpts": table_excerpts,
     "languages": table_languages,
+    "ways": table_ways,
     "lost": table_lost,
 }
 
@@ -573,6 +632,9 @@ def plot(path, lines):
         axes.set_xlabel("max_lost_share")
         axes.set_title(title)
         axes.set_ylim(bottom=0)
+        for preset, limit in PRESETS.items():
+            axes.axvline(LIMITS.index(limit), color="grey", linestyle=":", linewidth=1)
+            second.annotate(preset, (LIMITS.index(limit), 1), (3, -10), xycoords=("data", "axes fraction"), textcoords="offset points", color="dimgrey")
     first.legend(fontsize=8)
     figure.savefig(path, metadata={"Date": None})
 
@@ -595,7 +657,8 @@ def main():
         if arguments.false_pairs:
             print_false(data, folders, arguments.false_pairs)
             return
-        lines = [*judges(data), *sweeps(data), *languages(data), *excerpts_found(data), *lost(data), *([] if arguments.no_seeds else seeds(arguments, folders))]
+        lines = [*judges(data), *sweeps(data), *languages(data), *excerpts_found(data), *ways(data), *lost(data),
+                 *([] if arguments.no_seeds else seeds(arguments, folders))]
         arguments.results.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     lines = [json.loads(line) for line in arguments.results.read_text(encoding="utf-8").splitlines()]
     if arguments.page:

@@ -357,5 +357,5 @@ fn a_summary_says_in_words_of_users_what_was_compared_and_what_the_settings_are(
     assert!(markdown.contains("| Recrawled | 2 | 1 with the same text, 1 changed |\n"), "{markdown}");
     let rows = texts(&page, "#configuration tbody tr");
     let has = |key: &str, value: &str| rows.iter().any(|row| row.starts_with(key) && row.ends_with(value));
-    assert!(has("max_lost_share", "0.04") && has("source_column", "none: the host of the id"), "{rows:?}");
+    assert!(has("max_lost_share", "0.08") && has("source_column", "none: the host of the id"), "{rows:?}");
 }

@@ -11,7 +11,7 @@ use crate::sketch::{DistinctHashes, MAX_OCCURRENCE, add_shingles};
 /// probability below 0.0000001.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextWords {
-    /// The hashes of the distinct words, in ascending order.
+    /// The hashes of the distinct words.
     hashes: Vec<u64>,
     /// The text, as positions in `hashes`.
     sequence: Vec<u32>,
@@ -25,36 +25,32 @@ impl TextWords {
     /// If `sequence` has a position that `hashes` does not have.
     #[must_use]
     pub fn new(hashes: &[u64], sequence: &[u32]) -> Self {
-        let mut order: Vec<(u64, u32)> = hashes.iter().copied().zip(0..).collect();
-        order.sort_unstable();
-        let mut ranks = vec![0; hashes.len()];
-        let mut sorted: Vec<u64> = Vec::with_capacity(hashes.len());
-        let mut rank = 0;
-        for (hash, at) in order {
-            if sorted.last() != Some(&hash) {
-                rank += u32::from(!sorted.is_empty());
-                sorted.push(hash);
-            }
-            ranks[at as usize] = rank;
-        }
-        Self { hashes: sorted, sequence: sequence.iter().map(|&at| ranks[at as usize]).collect() }
+        assert!(sequence.iter().all(|&at| (at as usize) < hashes.len()), "a sequence is of words that were numbered");
+        Self { hashes: hashes.to_vec(), sequence: sequence.to_vec() }
     }
 
-    /// Appends a text to bytes from which [`of_bytes`](Self::of_bytes) reads it back: the numbers of distinct words and of
-    /// words, the hashes, and the positions, of two bytes if that is enough, little endian. The words are those of
-    /// [`new`](Self::new).
-    pub fn append_bytes(hashes: &[u64], sequence: &[u32], bytes: &mut Vec<u8>) {
+    /// Returns the bytes of a text from which [`of_bytes`](Self::of_bytes) reads it back: the numbers of distinct words and of
+    /// words, the hashes, and the positions, of one, two or four bytes as the number of distinct words needs, little endian.
+    /// The words are those of [`new`](Self::new).
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "positions are below the number of hashes, which the width allows")]
+    pub fn to_bytes(hashes: &[u64], sequence: &[u32]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(16 + 8 * hashes.len() + width_of(hashes.len()) * sequence.len());
         bytes.extend((hashes.len() as u64).to_le_bytes());
         bytes.extend((sequence.len() as u64).to_le_bytes());
-        hashes.iter().for_each(|hash| bytes.extend(hash.to_le_bytes()));
-        match u16::try_from(hashes.len()) {
-            #[expect(clippy::cast_possible_truncation, reason = "positions are below the number of hashes")]
-            Ok(_) => sequence.iter().for_each(|&at| bytes.extend((at as u16).to_le_bytes())),
-            Err(_) => sequence.iter().for_each(|at| bytes.extend(at.to_le_bytes())),
+        // The lengths are known, so that the compiler copies whole runs.
+        bytes.resize(16 + 8 * hashes.len(), 0);
+        let places = bytes[16..].as_chunks_mut::<8>().0.iter_mut();
+        places.zip(hashes).for_each(|(place, hash)| *place = hash.to_le_bytes());
+        match width_of(hashes.len()) {
+            1 => bytes.extend(sequence.iter().map(|&at| at as u8)),
+            2 => bytes.extend(sequence.iter().flat_map(|&at| (at as u16).to_le_bytes())),
+            _ => bytes.extend(sequence.iter().flat_map(|at| at.to_le_bytes())),
         }
+        bytes
     }
 
-    /// Reads back a text that [`append_bytes`](Self::append_bytes) wrote. `None` means that these are not its bytes.
+    /// Reads back a text from its [bytes](Self::to_bytes). `None` means that these are not its bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (n_hashes, bytes) = bytes.split_first_chunk::<8>()?;
@@ -63,13 +59,13 @@ impl TextWords {
         let (n_hashes, n_words) = (n_hashes.ok()?, n_words.ok()?);
         let (hashes, positions) = bytes.split_at_checked(n_hashes.checked_mul(8)?)?;
         let hashes: Vec<u64> = hashes.as_chunks::<8>().0.iter().map(|hash| u64::from_le_bytes(*hash)).collect();
-        let sequence: Vec<u32> = if u16::try_from(n_hashes).is_ok() {
-            positions.as_chunks::<2>().0.iter().map(|at| u16::from_le_bytes(*at).into()).collect()
-        } else {
-            positions.as_chunks::<4>().0.iter().map(|at| u32::from_le_bytes(*at)).collect()
+        let sequence: Vec<u32> = match width_of(n_hashes) {
+            1 => positions.iter().map(|&at| at.into()).collect(),
+            2 => positions.as_chunks::<2>().0.iter().map(|at| u16::from_le_bytes(*at).into()).collect(),
+            _ => positions.as_chunks::<4>().0.iter().map(|at| u32::from_le_bytes(*at)).collect(),
         };
         let is_whole = sequence.len() == n_words && sequence.iter().all(|&at| (at as usize) < hashes.len());
-        is_whole.then(|| Self::new(&hashes, &sequence))
+        is_whole.then_some(Self { hashes, sequence })
     }
 
     /// Returns the number of words, each occurrence counted.
@@ -85,62 +81,164 @@ impl TextWords {
     }
 
     /// Returns the hashes of the words of the text, in order.
-    fn in_order(&self) -> impl ExactSizeIterator<Item = u64> + DoubleEndedIterator {
+    pub fn in_order(&self) -> impl ExactSizeIterator<Item = u64> {
         self.sequence.iter().map(|&at| self.hashes[at as usize])
     }
+}
 
-    /// Returns the number of occurrences of each distinct word.
-    fn counts(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.hashes.len()];
-        self.sequence.iter().for_each(|&at| counts[at as usize] += 1);
-        counts
+/// Returns the number of bytes of a position among `n` hashes.
+fn width_of(n: usize) -> usize {
+    match n {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        _ => 4,
+    }
+}
+
+/// Two texts whose words have numbers in common.
+struct TwoTexts {
+    /// The words of each text, as numbers, in order.
+    words: [Vec<u32>; 2],
+    /// The hash of each number.
+    hashes: Vec<u64>,
+    /// How often each number occurs in each text.
+    counts: Vec<[u32; 2]>,
+}
+
+/// Gives hashes their numbers, in the order in which they come first.
+struct Numbers {
+    hashes: Vec<u64>,
+    /// A table of at least twice as many places as there are hashes, a power of two. A number stands in the first free
+    /// place from the one that the low bits of its hash name, raised by one; 0 stands in free places.
+    places: Vec<u32>,
+}
+
+impl Numbers {
+    fn with_room(n: usize) -> Self {
+        Self { hashes: Vec::with_capacity(n), places: vec![0; (2 * n + 1).next_power_of_two()] }
     }
 
-    /// Returns the distinct shingles of `width` words.
-    fn shingles(&self, width: usize) -> DistinctHashes {
-        let mut shingles = DistinctHashes::with_room(self.len().max(1));
-        add_shingles(&self.hashes, &self.sequence, width, |shingle| shingles.add(shingle));
+    #[expect(clippy::cast_possible_truncation, reason = "low bits are what is wanted, and positions have 32 bits")]
+    fn of(&mut self, hash: u64) -> u32 {
+        let last = self.places.len() - 1;
+        let mut at = hash as usize & last;
+        loop {
+            match self.places[at] {
+                0 => {
+                    self.hashes.push(hash);
+                    self.places[at] = self.hashes.len() as u32;
+                    return self.places[at] - 1;
+                }
+                number if self.hashes[number as usize - 1] == hash => return number - 1,
+                _ => at = (at + 1) & last,
+            }
+        }
+    }
+}
+
+impl TwoTexts {
+    fn new(a: &TextWords, b: &TextWords) -> Self {
+        let mut numbers = Numbers::with_room(a.hashes.len() + b.hashes.len());
+        let words = [a, b].map(|text| {
+            let of: Vec<u32> = text.hashes.iter().map(|&hash| numbers.of(hash)).collect();
+            text.sequence.iter().map(|&at| of[at as usize]).collect::<Vec<u32>>()
+        });
+        let mut counts = vec![[0; 2]; numbers.hashes.len()];
+        for (side, words) in words.iter().enumerate() {
+            words.iter().for_each(|&number| counts[number as usize][side] += 1);
+        }
+        Self { words, hashes: numbers.hashes, counts }
+    }
+
+    /// Returns the number of words of each text.
+    fn n_words(&self) -> [usize; 2] {
+        self.words.each_ref().map(Vec::len)
+    }
+
+    fn n_in_shorter(&self) -> usize {
+        self.words[0].len().min(self.words[1].len())
+    }
+
+    /// Returns the number of words that both texts have, in whatever order: of each word, the lesser number of occurrences.
+    fn n_same(&self) -> usize {
+        self.counts.iter().map(|[x, y]| *x.min(y) as usize).sum()
+    }
+
+    fn n_opening(&self) -> usize {
+        self.words[0].iter().zip(&self.words[1]).take_while(|(x, y)| x == y).count()
+    }
+
+    /// Returns the distinct shingles of `width` words of a text.
+    fn shingles(&self, side: usize, width: usize) -> DistinctHashes {
+        let mut shingles = DistinctHashes::with_room(self.words[side].len().max(1));
+        add_shingles(&self.hashes, &self.words[side], width, |shingle| shingles.add(shingle));
         shingles
     }
 
-    /// Returns the number of distinct features that the sketch of the text sees.
-    fn n_features(&self, shingle: usize) -> usize {
-        let n_tokens: usize = self.counts().into_iter().map(in_features).sum();
-        n_tokens + if shingle > 1 { self.shingles(shingle).len() } else { 0 }
+    /// Returns the number of distinct shingles of `width` words that both texts have, and of those of the text that has fewer.
+    /// A text that is shorter is one shingle.
+    fn shared_shingles(&self, width: usize) -> (usize, usize) {
+        let shorter = self.n_in_shorter();
+        if shorter < width {
+            // Only a text of the same length has it as its own shingle.
+            let is_same = shorter > 0 && self.words[0] == self.words[1];
+            return (usize::from(is_same), usize::from(shorter > 0));
+        }
+        let of_a = self.shingles(0, width);
+        let [mut in_both, mut of_b] = [(); 2].map(|()| DistinctHashes::with_room(self.words[1].len()));
+        add_shingles(&self.hashes, &self.words[1], width, |shingle| {
+            of_b.add(shingle);
+            if of_a.contains(shingle) {
+                in_both.add(shingle);
+            }
+        });
+        (in_both.len(), of_a.len().min(of_b.len()))
+    }
+
+    /// Returns the number of distinct features of sketches that both texts have.
+    fn shared_features(&self, shingle: usize) -> u32 {
+        let n_tokens: usize = self.counts.iter().map(|[x, y]| in_features(*x.min(y))).sum();
+        let has_shingles = shingle > 1 && self.n_in_shorter() >= shingle;
+        counted(n_tokens + if has_shingles { self.shared_shingles(shingle).0 } else { 0 })
+    }
+
+    /// Returns the number of distinct features that the sketch of a text sees.
+    fn n_features(&self, side: usize, shingle: usize) -> u32 {
+        let n_tokens: usize = self.counts.iter().map(|counts| in_features(counts[side])).sum();
+        counted(n_tokens + if shingle > 1 { self.shingles(side, shingle).len() } else { 0 })
+    }
+
+    /// Returns the length of a longest common subsequence of two texts' words, if they are not too long.
+    ///
+    /// The equal beginnings and ends of the texts are in one of them. Between these, a row of the table of the dynamic program
+    /// is one bit a word of the first text: 64 words of it pass by all words of the second one at a time, with the carries of
+    /// the 64 before.
+    ///
+    /// Source: Hyyrö, "Bit-Parallel LCS-length Computation Revisited" (AWOCA 2004), section 3.
+    fn n_common(&self) -> Option<usize> {
+        let [a, b] = &self.words;
+        let n_opening = self.n_opening();
+        let rest = self.n_in_shorter() - n_opening;
+        let n_ending = a.iter().rev().zip(b.iter().rev()).take(rest).take_while(|(x, y)| x == y).count();
+        // A word that the other text lacks is in no subsequence.
+        let is_in_both = |number: &u32| self.counts[*number as usize].iter().all(|&count| count > 0);
+        let [x, y] = [a, b].map(|words| -> Vec<u32> {
+            words[n_opening..words.len() - n_ending].iter().copied().filter(is_in_both).collect()
+        });
+        if x.len().saturating_mul(y.len()) > MAX_COMPARED {
+            return None;
+        }
+        Some(n_opening + n_ending + common_subsequence(&x, &y, self.hashes.len()))
     }
 }
 
 /// Returns how many occurrences of a word are features.
-fn in_features(count: u64) -> usize {
-    usize::try_from(count).map_or(MAX_OCCURRENCE, |count| count.min(MAX_OCCURRENCE))
+fn in_features(count: u32) -> usize {
+    (count as usize).min(MAX_OCCURRENCE)
 }
 
-/// Returns the number of distinct shingles of `width` words that both texts have, and of those of the text that has fewer.
-/// A text that is shorter is one shingle.
-fn shared_shingles(a: &TextWords, b: &TextWords, width: usize) -> (usize, usize) {
-    if a.len().min(b.len()) < width {
-        let (one, other) = if a.len() <= b.len() { (a, b) } else { (b, a) };
-        // Only a text of the same length has it as its own shingle.
-        let is_same = !one.is_empty() && one.len() == other.len() && one.in_order().eq(other.in_order());
-        return (usize::from(is_same), usize::from(!one.is_empty()));
-    }
-    let (of_a, mut in_both, mut of_b) =
-        (a.shingles(width), DistinctHashes::with_room(b.len()), DistinctHashes::with_room(b.len()));
-    add_shingles(&b.hashes, &b.sequence, width, |shingle| {
-        of_b.add(shingle);
-        if of_a.contains(shingle) {
-            in_both.add(shingle);
-        }
-    });
-    (in_both.len(), of_a.len().min(of_b.len()))
-}
-
-/// Returns the number of distinct features of sketches that both texts have.
-fn shared_features(a: &TextWords, b: &TextWords, shingle: usize) -> usize {
-    let (x, y) = (a.counts(), b.counts());
-    let n_tokens: usize = both(&a.hashes, &b.hashes).map(|(i, j)| in_features(x[i].min(y[j]))).sum();
-    let has_shingles = shingle > 1 && a.len().min(b.len()) >= shingle;
-    n_tokens + if has_shingles { shared_shingles(a, b, shingle).0 } else { 0 }
+fn counted(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// The number of words of a shingle by which containment is counted.
@@ -180,10 +278,50 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Returns the verdict about two texts, or `None` if they are not alike. See [`judge`].
+    /// Judges two texts; `None` if they are not alike. The verdict is that of [`Measures`], and most texts that are not alike
+    /// are told from fewer numbers.
+    ///
+    /// ```
+    /// use nearprint_fingerprint::{Alike, Judge, JudgeConfig, TextWords, token_hash};
+    ///
+    /// let words = |text: &str| {
+    ///     let hashes: Vec<u64> = text.split(' ').map(|word| token_hash(word.as_bytes(), 0)).collect();
+    ///     TextWords::new(&hashes, &(0..).zip(&hashes).map(|(at, _)| at).collect::<Vec<_>>())
+    /// };
+    /// let config = JudgeConfig {
+    ///     min_sketch_distance: 28,
+    ///     max_sketch_distance: 80,
+    ///     min_edit_similarity: 0.8,
+    ///     min_contained: 0.95,
+    ///     min_opening: 0.7,
+    ///     max_looks: 16,
+    /// };
+    /// let (judge, whole) = (Judge { config, shingle: 3 }, words("the ferry leaves the old harbour at nine and comes back at noon"));
+    /// let alike = |text| judge.of(&whole, &words(text)).map(|verdict| verdict.alike);
+    /// assert_eq!(alike("the ferry leaves the new harbour at ten and comes back at noon"), Some(Alike::Edited));
+    /// assert_eq!(alike("the ferry leaves the old harbour please log in"), None);
+    /// assert_eq!(alike("the ferry leaves the old harbour at read more"), Some(Alike::Contained));
+    /// ```
     #[must_use]
     pub fn of(&self, a: &TextWords, b: &TextWords) -> Option<Verdict> {
-        judge(a, b, self.shingle, &self.config)
+        let texts = TwoTexts::new(a, b);
+        let alike = self.alike(&texts)?;
+        Some(Verdict { alike, n_shared: texts.shared_features(self.shingle) })
+    }
+
+    fn alike(&self, texts: &TwoTexts) -> Option<Alike> {
+        let config = &self.config;
+        let n_both = texts.n_words().iter().sum();
+        // No order of words has more of them in common than there are in both.
+        let is_edited = |n_common| share(2 * n_common, n_both) >= config.min_edit_similarity;
+        if is_edited(texts.n_same()) && texts.n_common().is_some_and(is_edited) {
+            return Some(Alike::Edited);
+        }
+        if share(texts.n_opening(), texts.n_in_shorter()) >= config.min_opening {
+            return Some(Alike::Contained);
+        }
+        let (n_contained, of) = texts.shared_shingles(SHINGLE);
+        (share(n_contained, of) >= config.min_contained).then_some(Alike::Contained)
     }
 
     /// Returns what the judge measures of two texts.
@@ -238,13 +376,13 @@ impl Measures {
     /// Measures two texts. `shingle` is the number of tokens of a shingle of their sketches.
     #[must_use]
     pub fn of(a: &TextWords, b: &TextWords, shingle: usize) -> Self {
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let texts = TwoTexts::new(a, b);
         Self {
-            n_words: [a.len(), b.len()],
-            n_common: n_common(a, b),
-            n_opening: n_opening(a, b),
-            n_contained: shared_shingles(a, b, SHINGLE),
-            n_shared: (count(shared_features(a, b, shingle)), [a, b].map(|text| count(text.n_features(shingle)))),
+            n_words: texts.n_words(),
+            n_common: texts.n_common(),
+            n_opening: texts.n_opening(),
+            n_contained: texts.shared_shingles(SHINGLE),
+            n_shared: (texts.shared_features(shingle), [0, 1].map(|side| texts.n_features(side, shingle))),
         }
     }
 
@@ -299,117 +437,17 @@ pub struct Verdict {
     pub n_shared: u32,
 }
 
-/// Judges two texts. The result is that of [`Measures`], and most texts that are not alike are told from fewer numbers.
-///
-/// ```
-/// use nearprint_fingerprint::{Alike, JudgeConfig, TextWords, judge, token_hash};
-///
-/// let words = |text: &str| {
-///     let hashes: Vec<u64> = text.split(' ').map(|word| token_hash(word.as_bytes(), 0)).collect();
-///     TextWords::new(&hashes, &(0..).zip(&hashes).map(|(at, _)| at).collect::<Vec<_>>())
-/// };
-/// let config = JudgeConfig {
-///     min_sketch_distance: 28,
-///     max_sketch_distance: 80,
-///     min_edit_similarity: 0.8,
-///     min_contained: 0.95,
-///     min_opening: 0.7,
-///     max_looks: 16,
-/// };
-/// let whole = words("the ferry leaves the old harbour at nine and comes back at noon");
-/// let alike = |text| judge(&whole, &words(text), 3, &config).map(|verdict| verdict.alike);
-/// assert_eq!(alike("the ferry leaves the new harbour at ten and comes back at noon"), Some(Alike::Edited));
-/// assert_eq!(alike("the ferry leaves the old harbour please log in"), None);
-/// assert_eq!(alike("the ferry leaves the old harbour at read more"), Some(Alike::Contained));
-/// ```
-#[must_use]
-pub fn judge(a: &TextWords, b: &TextWords, shingle: usize, config: &JudgeConfig) -> Option<Verdict> {
-    let alike = alike(a, b, config)?;
-    let n_shared = shared_features(a, b, shingle);
-    Some(Verdict { alike, n_shared: u32::try_from(n_shared).unwrap_or(u32::MAX) })
-}
-
-fn alike(a: &TextWords, b: &TextWords, config: &JudgeConfig) -> Option<Alike> {
-    let (n_both, shorter) = (a.len() + b.len(), a.len().min(b.len()));
-    let n_same = n_same(a, b);
-    // No order of words has more of them in common than there are in both.
-    if share(2 * n_same, n_both) >= config.min_edit_similarity
-        && n_common(a, b).is_some_and(|n| share(2 * n, n_both) >= config.min_edit_similarity)
-    {
-        return Some(Alike::Edited);
-    }
-    if share(n_opening(a, b), shorter) >= config.min_opening {
-        return Some(Alike::Contained);
-    }
-    let (n_contained, of) = shared_shingles(a, b, SHINGLE);
-    (share(n_contained, of) >= config.min_contained).then_some(Alike::Contained)
-}
-
-/// Returns the number of words that both texts have, in whatever order: of each word, the lesser number of occurrences.
-fn n_same(a: &TextWords, b: &TextWords) -> usize {
-    let (x, y) = (a.counts(), b.counts());
-    let of = both(&a.hashes, &b.hashes).map(|(i, j)| x[i].min(y[j]));
-    usize::try_from(of.sum::<u64>()).unwrap_or(usize::MAX)
-}
-
-/// Returns the positions of the values that two ascending lists of distinct values have in common.
-fn both<'a, T: Ord>(a: &'a [T], b: &'a [T]) -> impl Iterator<Item = (usize, usize)> + 'a {
-    let (mut i, mut j) = (0, 0);
-    std::iter::from_fn(move || {
-        while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-            let order = x.cmp(y);
-            let found = (i, j);
-            i += usize::from(order.is_le());
-            j += usize::from(order.is_ge());
-            if order.is_eq() {
-                return Some(found);
-            }
-        }
-        None
-    })
-}
-
-fn n_opening(a: &TextWords, b: &TextWords) -> usize {
-    a.in_order().zip(b.in_order()).take_while(|(x, y)| x == y).count()
-}
-
-/// Returns the length of a longest common subsequence of two texts' words, if they are not too long.
-///
-/// The equal beginnings and ends of the texts are in one of them. Between these, a row of the table of the dynamic program
-/// is one bit a word of the first text: 64 words of it pass by all words of the second one at a time, with the carries of
-/// the 64 before.
-///
-/// Source: Hyyrö, "Bit-Parallel LCS-length Computation Revisited" (AWOCA 2004), section 3.
-fn n_common(a: &TextWords, b: &TextWords) -> Option<usize> {
-    let n_opening = n_opening(a, b);
-    let rest = a.len().min(b.len()) - n_opening;
-    let n_ending = a.in_order().rev().zip(b.in_order().rev()).take(rest).take_while(|(x, y)| x == y).count();
-    // The place of each word of one text among the words of the other. A word that the other lacks is in no subsequence.
-    let (mut in_b, mut in_a) = (vec![None; a.hashes.len()], vec![None; b.hashes.len()]);
-    for (number, (i, j)) in both(&a.hashes, &b.hashes).enumerate() {
-        (in_b[i], in_a[j]) = (Some(number), Some(number));
-    }
-    let between = |of: &TextWords, numbers: &[Option<usize>]| -> Vec<usize> {
-        of.sequence[n_opening..of.len() - n_ending].iter().filter_map(|&at| numbers[at as usize]).collect()
-    };
-    let (x, y) = (between(a, &in_b), between(b, &in_a));
-    if x.len().saturating_mul(y.len()) > MAX_COMPARED {
-        return None;
-    }
-    Some(n_opening + n_ending + common_subsequence(&x, &y, a.hashes.len().min(b.hashes.len())))
-}
-
 /// Returns the length of a longest common subsequence of two sequences of numbers below `n_numbers`.
-fn common_subsequence(a: &[usize], b: &[usize], n_numbers: usize) -> usize {
+fn common_subsequence(a: &[u32], b: &[u32], n_numbers: usize) -> usize {
     // Bit i of a number's mask is set where the strip has the number at place i.
     let mut masks = vec![0u64; n_numbers];
     let mut carries = vec![false; b.len()];
     let mut length = 0;
     for strip in a.chunks(64) {
-        strip.iter().enumerate().for_each(|(i, &number)| masks[number] |= 1 << i);
+        strip.iter().enumerate().for_each(|(i, &number)| masks[number as usize] |= 1 << i);
         let mut row = u64::MAX;
         for (&number, carry) in b.iter().zip(&mut carries) {
-            let matches = row & masks[number];
+            let matches = row & masks[number as usize];
             let (sum, over) = row.overflowing_add(matches);
             let (sum, again) = sum.overflowing_add(u64::from(*carry));
             *carry = over | again;
@@ -417,7 +455,7 @@ fn common_subsequence(a: &[usize], b: &[usize], n_numbers: usize) -> usize {
         }
         let used = u64::MAX >> (64 - strip.len());
         length += (!row & used).count_ones() as usize;
-        strip.iter().for_each(|&number| masks[number] = 0);
+        strip.iter().for_each(|&number| masks[number as usize] = 0);
     }
     length
 }

@@ -38,6 +38,6 @@ pub use bit_rule::BitRule;
 pub use error::FingerprintError;
 pub use feature_hash::FeatureHash;
 pub use fingerprint::{Fingerprint, hamming_distance};
-pub use judge::{Alike, Judge, JudgeConfig, MAX_COMPARED, Measures, TextWords, Verdict, judge};
+pub use judge::{Alike, Judge, JudgeConfig, MAX_COMPARED, Measures, TextWords, Verdict};
 pub use simhash::{FingerprintConfig, simhash, simhash_of_hashes};
 pub use sketch::{DistinctHashes, MAX_OCCURRENCE, Sketch, sketch, sketch_and_count, sketch_elements, token_hash};

@@ -1,6 +1,6 @@
 //! The judge beside its oracles.
 
-use nearprint_fingerprint::{Alike, JudgeConfig, MAX_COMPARED, Measures, TextWords, judge, naive};
+use nearprint_fingerprint::{Alike, Judge, JudgeConfig, MAX_COMPARED, Measures, TextWords, naive};
 use proptest::prelude::*;
 
 const CONFIG: JudgeConfig = JudgeConfig {
@@ -64,11 +64,12 @@ proptest! {
         let config = JudgeConfig { min_edit_similarity: edit, min_contained: contained, min_opening: opening, ..CONFIG };
         let (x, y) = (text(&a), text(&b));
         let measures = Measures::of(&x, &y, 3);
-        let verdict = judge(&x, &y, 3, &config);
+        let judge = Judge { config, shingle: 3 };
+        let verdict = judge.of(&x, &y);
         prop_assert_eq!(verdict.map(|v| v.alike), measures.alike(&config));
         prop_assert_eq!(verdict.map(|v| v.n_shared).unwrap_or(measures.n_shared.0), measures.n_shared.0);
         // The order of the two does not matter.
-        prop_assert_eq!(judge(&y, &x, 3, &config), verdict);
+        prop_assert_eq!(judge.of(&y, &x), verdict);
     }
 
     #[test]
@@ -78,8 +79,7 @@ proptest! {
             // More distinct words than two bytes can number.
             hashes.extend(1000..70_000);
         }
-        let mut bytes = Vec::new();
-        TextWords::append_bytes(&hashes, &sequence, &mut bytes);
+        let bytes = TextWords::to_bytes(&hashes, &sequence);
         prop_assert_eq!(TextWords::of_bytes(&bytes), Some(TextWords::new(&hashes, &sequence)));
         prop_assert_eq!(TextWords::of_bytes(&bytes[..bytes.len() - 1]), None);
     }
@@ -100,7 +100,7 @@ fn texts_with_too_many_pairs_of_words_are_judged_by_their_beginnings_and_runs_al
 #[test]
 fn a_copy_that_was_cut_is_contained_with_or_without_a_line_behind_the_cut() {
     let whole: Vec<u64> = (1..=400).collect();
-    let alike = |cut: &[u64]| judge(&text(&whole), &text(cut), 3, &CONFIG).map(|verdict| verdict.alike);
+    let alike = |cut: &[u64]| Judge { config: CONFIG, shingle: 3 }.of(&text(&whole), &text(cut)).map(|verdict| verdict.alike);
     let login: Vec<u64> = (1001..=1027).collect();
     assert_eq!(alike(&whole[..200]), Some(Alike::Contained));
     assert_eq!(alike(&whole[100..300]), Some(Alike::Contained));

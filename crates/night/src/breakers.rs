@@ -60,7 +60,7 @@ impl Default for Breakers {
             max_source_loss: 0.95,
             min_source_documents: 1000,
             max_rate_change: 0.3,
-            max_mean_lost_share: 0.03,
+            max_mean_lost_share: 0.06,
             min_document_share: 0.1,
             max_kept_fall: 0.8,
             min_kept_share: 0.02,

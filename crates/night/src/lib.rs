@@ -48,7 +48,7 @@ pub use manifest::Manifest;
 pub use migrate::{Migration, MigrationRequest, MigrationState};
 pub use published::{NightHistory, NightRecord, published_files, published_history, published_night, repeated_rows};
 pub use references::JoinedReference;
-pub use request::{MAX_LOST_SHARE, MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
+pub use request::{MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};
 pub use store_commands::{
     DropNightRequest, DropNightSummary, ForgetBeforeRequest, ForgetBeforeSummary, complete_tables, latest_night,

@@ -59,7 +59,7 @@ pub struct RunRequest {
     /// The rule by which documents of a cluster are dropped.
     pub clusters: ClusterRule,
     /// The largest lost share with which a document is dropped as a near-duplicate, from 0 to 1: the share of its
-    /// features that its canonical document lacks. 1 means any. `None` means [`MAX_LOST_SHARE`], or 1 if sketches are
+    /// features that its canonical document lacks. 1 means any. `None` means that of the profile, or 1 if sketches are
     /// not compared or the rule is not the star rule, because the share is then not known.
     pub max_lost_share: Option<f64>,
     /// What a stub is.
@@ -86,12 +86,12 @@ pub struct RunRequest {
     pub job_file: Option<PathBuf>,
 }
 
-/// Returns the largest lost share with which a document is dropped, unless the request has another: 1, any, where the share is
-/// not known.
+/// Returns the largest lost share with which a document is dropped, unless the request has another: that of the profile, or 1,
+/// any, where the share is not known.
 #[must_use]
 pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
     let is_known = profile.join.max_sketch_distance.is_some() && clusters == ClusterRule::Star;
-    if is_known { MAX_LOST_SHARE } else { LossLimit::NONE.0 }
+    if is_known { profile.max_lost_share } else { LossLimit::NONE.0 }
 }
 
 /// Returns the judge of the named profile that has a profile's fingerprints.
@@ -101,10 +101,6 @@ fn usual_judge(profile: &ProfileConfig) -> Result<Option<Judge>> {
     let is_default = (tokenize, fingerprint, sketch) == (&profile.tokenize, &profile.fingerprint, &profile.sketch);
     Ok(default.judge().filter(|_| is_default && profile.join.max_sketch_distance.is_some()))
 }
-
-/// The largest lost share with which a document is dropped, unless the request has another. evidence/accuracy has the
-/// measurement behind it.
-pub const MAX_LOST_SHARE: f64 = 0.04;
 
 /// The most pairs that `all` may write, unless the request has another number.
 pub const MAX_PAIRS: u64 = 50_000_000;

@@ -32,6 +32,11 @@ pub struct ProfileConfig {
     /// night are judged, those of earlier nights are gone. Where sketches are not compared, no text is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeConfig>,
+    /// The largest share of its features that a document may lose when it is dropped for another one, where sketches tell it
+    /// and the star rule decides.
+    #[serde(default = "usual_lost_share")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub max_lost_share: f64,
 }
 
 /// The settings of the sketch, which is 256 bits of least hashes of tokens and shingles.
@@ -59,6 +64,11 @@ pub struct JoinConfig {
     /// The largest distance of two sketches. Without it, sketches are not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sketch_distance: Option<u32>,
+}
+
+/// Returns the lost share of profiles that have no other. evidence/judge has the measurement behind it.
+pub(crate) fn usual_lost_share() -> f64 {
+    0.08
 }
 
 impl JoinConfig {
@@ -128,6 +138,9 @@ impl ProfileConfig {
         if self.sketch.is_none() && self.join.max_sketch_distance.is_some() {
             let reason = "this profile makes no sketches: leave it out, or set [sketch] shingle = 2";
             return invalid("join.max_sketch_distance", reason);
+        }
+        if !(0.0..=1.0).contains(&self.max_lost_share) {
+            return invalid("max_lost_share", &format!("{} is not a share: write a number from 0 to 1", self.max_lost_share));
         }
         self.validate_judge()?;
         // The widest have no join whose distances could be wrong.

@@ -29,7 +29,7 @@ pub struct FingerprintedText {
     pub outcome: Outcome,
     /// The number of characters of the normalised text.
     pub length: u64,
-    /// The words that the judge reads, as [`TextWords::append_bytes`] writes them, if the text has a fingerprint and the
+    /// The words that the judge reads, as [`TextWords::to_bytes`] returns them, if the text has a fingerprint and the
     /// profile a judge.
     pub words: Option<Vec<u8>>,
 }
@@ -306,11 +306,7 @@ impl Hashed {
         let counts = tokens.iter().map(|(_, count)| count);
         let (sketch, n_features) =
             sketch_and_count(&self.tokens, counts, tokens.sequence(), config.shingle, &mut self.shingles);
-        let words = has_judge.then(|| {
-            let mut words = Vec::with_capacity(16 + 8 * self.tokens.len() + 4 * tokens.sequence().len());
-            TextWords::append_bytes(&self.tokens, tokens.sequence(), &mut words);
-            words
-        });
+        let words = has_judge.then(|| TextWords::to_bytes(&self.tokens, tokens.sequence()));
         Sketched { sketch, n_features, words }
     }
 }

@@ -7,7 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
-    Array, ArrayRef, LargeBinaryArray, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array, new_null_array,
+    Array, ArrayRef, LargeBinaryBuilder, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array, new_null_array,
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type, UInt64Type};
 use futures::TryStreamExt;
@@ -381,7 +381,10 @@ fn fingerprint_batch(
         None => [DataType::Utf8, DataType::Int64, DataType::Int64].map(|data_type| new_null_array(&data_type, n)),
     });
     if context.fingerprinter.config().judge().is_some() {
-        columns.push(Arc::new(done.iter().map(|d| d.and_then(|d| d.words.as_deref())).collect::<LargeBinaryArray>()));
+        let words = || done.iter().map(|d| d.and_then(|d| d.words.as_deref()));
+        let mut column = LargeBinaryBuilder::with_capacity(n, words().flatten().map(<[u8]>::len).sum());
+        words().for_each(|words| column.append_option(words));
+        columns.push(Arc::new(column.finish()));
     }
     columns.extend(batch.keep);
     RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)

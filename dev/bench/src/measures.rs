@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use arrow::array::AsArray;
-use nearprint_fingerprint::{FeatureHash, Measures, Sketch, TextWords, hamming_distance, token_hash};
+use nearprint_fingerprint::{FeatureHash, Measures, Sketch, TextWords, hamming_distance};
 use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter, by_name};
-use nearprint_tokenize::{Analyzer, Resources, TokenizerKind};
+use nearprint_tokenize::Resources;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -164,18 +164,13 @@ struct Text {
 
 struct Reader {
     fingerprinter: TextFingerprinter,
-    /// Cuts the words of the sketch.
-    analyzer: Analyzer,
     shingle: usize,
 }
 
 impl Reader {
     fn try_new(config: ProfileConfig) -> Result<Self> {
         let shingle = config.sketch.as_ref().ok_or("the profile makes no sketches")?.shingle;
-        let mut tokenize = config.tokenize.clone();
-        tokenize.tokenizer.kind = TokenizerKind::Words;
-        let analyzer = Analyzer::try_new(&tokenize, &Resources::default())?;
-        Ok(Self { fingerprinter: TextFingerprinter::try_new(config, &Resources::default())?, analyzer, shingle })
+        Ok(Self { fingerprinter: TextFingerprinter::try_new(config, &Resources::default())?, shingle })
     }
 
     /// Returns the text of a document, if it is long enough for a fingerprint.
@@ -183,10 +178,7 @@ impl Reader {
         let outcome = self.fingerprinter.fingerprint(&document.text).outcome;
         let Outcome::Fingerprinted { fingerprint, sketch: Some(sketch), .. } = outcome else { return None };
         let words = self.fingerprinter.words(&document.text)?;
-        let normalized = self.analyzer.normalize(&document.text);
-        let tokens = self.analyzer.tokens(&normalized);
-        let sequence: Vec<u64> = tokens.iter().map(|token| token_hash(token.as_bytes(), 0)).collect();
-        debug_assert_eq!(sequence.len(), words.len(), "these are the words that the judge reads");
+        let sequence: Vec<u64> = words.in_order().collect();
         let features =
             self.fingerprinter.sketch_features(&document.text)?.into_iter().map(|feature| (feature, 0.0)).collect();
         Some(Text { id: document.id.clone(), fingerprint, sketch, words, sequence, features })

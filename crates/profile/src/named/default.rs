@@ -3,7 +3,7 @@
 use nearprint_fingerprint::{FeatureHash, FingerprintConfig, JudgeConfig};
 use nearprint_tokenize::{FeatureConfig, MinFeatures, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
 
-use crate::config::{JoinConfig, ProfileConfig, SketchConfig};
+use crate::config::{JoinConfig, ProfileConfig, SketchConfig, usual_lost_share};
 
 pub(super) const ABOUT: &str = "words and pairs of characters (in scripts without spaces) weighted 1 + ln(count), short words half; 64 bits, distance 12, verified by a sketch of 256 bits, and by a judge that reads texts of one night";
 
@@ -33,5 +33,6 @@ pub(super) fn profile() -> ProfileConfig {
             min_opening: 0.7,
             max_looks: 16,
         }),
+        max_lost_share: usual_lost_share(),
     }
 }

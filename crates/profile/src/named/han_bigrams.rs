@@ -19,5 +19,6 @@ pub(super) fn profile() -> ProfileConfig {
         sketch: Some(SketchConfig { shingle: 2, seed: 0, tokenizer: None }),
         join: JoinConfig { max_distance: 8, max_sketch_distance: Some(40) },
         judge: None,
+        max_lost_share: 0.04,
     }
 }

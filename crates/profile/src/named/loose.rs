@@ -16,6 +16,7 @@ pub(super) fn profile() -> ProfileConfig {
             min_opening: 0.6,
             max_looks: 16,
         }),
+        max_lost_share: 0.15,
         ..super::default::profile()
     }
 }

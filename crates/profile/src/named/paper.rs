@@ -3,7 +3,7 @@
 use nearprint_fingerprint::FingerprintConfig;
 use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight};
 
-use crate::config::{JoinConfig, ProfileConfig};
+use crate::config::{JoinConfig, ProfileConfig, usual_lost_share};
 
 pub(super) const ABOUT: &str = "Manku et al. 2007: words weighted by count, 64 bits, distance 3, no sketch";
 
@@ -19,5 +19,6 @@ pub(super) fn profile() -> ProfileConfig {
         sketch: None,
         join: JoinConfig { max_distance: 3, max_sketch_distance: None },
         judge: None,
+        max_lost_share: usual_lost_share(),
     }
 }

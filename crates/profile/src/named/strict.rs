@@ -17,6 +17,7 @@ pub(super) fn profile() -> ProfileConfig {
             min_opening: 0.9,
             max_looks: 16,
         }),
+        max_lost_share: 0.04,
         ..super::default::profile()
     }
 }

@@ -175,6 +175,7 @@ impl<'a> Collecting<'a> {
         let sources = self.source.map(|source| strings_of(&columns, &format!("{KEEP_PREFIX}{source}"))).transpose()?;
         self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
         self.refuse_too_large(batch.num_rows())?;
+        let words = words.zip(self.spill.as_mut()).map(|(words, spill)| spill.push(words)).transpose()?;
         // Each column takes one value of each document and none of other rows: a document is its position in all of them.
         for at in 0..batch.num_rows() {
             if let Some(reason) = reason_of(at) {
@@ -192,8 +193,7 @@ impl<'a> Collecting<'a> {
             self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
             self.newest_by.push(newest.filter(|newest| newest.is_valid(at)).map(|newest| newest.value(at)));
             self.text_hashes.push(fixed(text_hashes, at));
-            let words = words.filter(|words| words.is_valid(at)).map(|words| words.value(at));
-            self.words.push(self.spill.as_mut().zip(words).map(|(spill, words)| spill.push(words)).transpose()?);
+            self.words.push(words.as_ref().and_then(|words| words[at]));
             let revisit_of = revisit_of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
             if let Some(of) = revisit_of {
                 let [from, to] = revisit_newest_by.each_ref();

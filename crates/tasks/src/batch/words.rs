@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow::array::{Array, LargeBinaryArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::TextWords;
 use nearprint_join::Column;
@@ -32,8 +33,8 @@ pub(super) struct WordPlace {
     n_bytes: u32,
 }
 
-/// The bytes that are written at once.
-const BUFFER_BYTES: usize = 1 << 20;
+/// The bytes that are written at once: few enough to be in the cache of a core when the kernel copies them.
+const BUFFER_BYTES: usize = 1 << 18;
 
 impl WordSpill {
     /// Creates the file in a folder of its own.
@@ -48,13 +49,23 @@ impl WordSpill {
         Ok(Self { out: BufWriter::with_capacity(BUFFER_BYTES, file), end: 0, path, folder })
     }
 
-    /// Writes the words of a text.
-    pub(super) fn push(&mut self, words: &[u8]) -> Result<WordPlace> {
-        self.out.write_all(words).map_err(Fault::io(&self.path))?;
-        let n_bytes = u32::try_from(words.len()).map_err(|_| defect("the words of a text take more than 4 GiB"))?;
-        let place = WordPlace { start: self.end, n_bytes };
-        self.end += u64::from(n_bytes);
-        Ok(place)
+    /// Writes the words of texts, of which those without words are NULL, and returns where each stands.
+    pub(super) fn push(&mut self, words: &LargeBinaryArray) -> Result<Vec<Option<WordPlace>>> {
+        let offsets = words.value_offsets();
+        let bytes = |offset: i64| usize::try_from(offset).map_err(defect);
+        let (first, last) = (bytes(offsets[0])?, bytes(offsets[words.len()])?);
+        for piece in words.value_data()[first..last].chunks(BUFFER_BYTES / 8) {
+            self.out.write_all(piece).map_err(Fault::io(&self.path))?;
+        }
+        let place = |at: usize| {
+            let length = offsets[at + 1] - offsets[at];
+            let n_bytes = u32::try_from(length).map_err(|_| defect("the words of a text take more than 4 GiB"))?;
+            Ok(WordPlace { start: self.end + (bytes(offsets[at])? - first) as u64, n_bytes })
+        };
+        let places = (0..words.len()).map(|at| words.is_valid(at).then(|| place(at)).transpose());
+        let places = places.collect::<Result<_>>()?;
+        self.end += (last - first) as u64;
+        Ok(places)
     }
 
     /// Ends writing.

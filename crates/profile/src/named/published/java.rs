@@ -5,7 +5,7 @@ use nearprint_tokenize::{
     FeatureConfig, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Weight,
 };
 
-use crate::config::{JoinConfig, ProfileConfig};
+use crate::config::{JoinConfig, ProfileConfig, usual_lost_share};
 
 pub(super) const ABOUT: &str =
     "the articles' Java program: 1000003 hash over UTF-16 units, bit 1 when the sum is >= 0, distance 3";
@@ -31,5 +31,6 @@ pub(super) fn profile() -> ProfileConfig {
         sketch: None,
         join: JoinConfig { max_distance: 3, max_sketch_distance: None },
         judge: None,
+        max_lost_share: usual_lost_share(),
     }
 }
