@@ -33,7 +33,10 @@ impl TextWords {
     /// words, the hashes, and the positions, of one, two or four bytes as the number of distinct words needs, little endian.
     /// The words are those of [`new`](Self::new).
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "positions are below the number of hashes, which the width allows")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "positions are below the number of hashes, which the width allows"
+    )]
     pub fn to_bytes(hashes: &[u64], sequence: &[u32]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16 + 8 * hashes.len() + width_of(hashes.len()) * sequence.len());
         bytes.extend((hashes.len() as u64).to_le_bytes());

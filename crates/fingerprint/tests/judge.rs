@@ -100,7 +100,8 @@ fn texts_with_too_many_pairs_of_words_are_judged_by_their_beginnings_and_runs_al
 #[test]
 fn a_copy_that_was_cut_is_contained_with_or_without_a_line_behind_the_cut() {
     let whole: Vec<u64> = (1..=400).collect();
-    let alike = |cut: &[u64]| Judge { config: CONFIG, shingle: 3 }.of(&text(&whole), &text(cut)).map(|verdict| verdict.alike);
+    let alike =
+        |cut: &[u64]| Judge { config: CONFIG, shingle: 3 }.of(&text(&whole), &text(cut)).map(|verdict| verdict.alike);
     let login: Vec<u64> = (1001..=1027).collect();
     assert_eq!(alike(&whole[..200]), Some(Alike::Contained));
     assert_eq!(alike(&whole[100..300]), Some(Alike::Contained));

@@ -140,7 +140,10 @@ impl ProfileConfig {
             return invalid("join.max_sketch_distance", reason);
         }
         if !(0.0..=1.0).contains(&self.max_lost_share) {
-            return invalid("max_lost_share", &format!("{} is not a share: write a number from 0 to 1", self.max_lost_share));
+            return invalid(
+                "max_lost_share",
+                &format!("{} is not a share: write a number from 0 to 1", self.max_lost_share),
+            );
         }
         self.validate_judge()?;
         // The widest have no join whose distances could be wrong.

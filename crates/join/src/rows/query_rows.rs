@@ -215,13 +215,19 @@ impl QueryRows {
         &self.rows[positions.start as usize..positions.end as usize]
     }
 
+    /// Returns the smallest row of a class.
+    fn first(&self, class: u32) -> u32 {
+        debug_assert!(class < self.classes.n_groups(), "a class is asked for by a number below their count");
+        self.rows[self.classes.start(class) as usize]
+    }
+
     /// Returns the sketch that all rows of a class share.
     ///
     /// # Panics
     /// If there is no such class.
     #[must_use]
     pub fn sketch(&self, class: u32) -> Option<&Sketch> {
-        self.sketches.get(self.members(class)[0])
+        self.sketches.get(self.first(class))
     }
 
     /// Returns the number of distinct features of each row of a class, or `None` if they are not counted.
@@ -230,7 +236,7 @@ impl QueryRows {
     /// If there is no such class.
     #[must_use]
     pub fn n_features(&self, class: u32) -> Option<u32> {
-        self.n_features.get(self.members(class)[0]).copied()
+        self.n_features.get(self.first(class)).copied()
     }
 
     /// Returns the [lost share](lost_share) of the rows of a class for those of another, or `None` if it is unknown,
@@ -240,9 +246,12 @@ impl QueryRows {
     /// If there is no such class.
     #[must_use]
     pub fn lost_share(&self, class: u32, keeper: u32) -> Option<f64> {
-        let (own, keepers) = (self.n_features(class)?, self.n_features(keeper)?);
+        let rows = [class, keeper].map(|class| self.first(class));
+        let [own, keepers] = rows.map(|row| self.n_features.get(row).copied());
+        let (own, keepers) = (own?, keepers?);
+        let [a, b] = rows.map(|row| self.sketches.get(row));
         #[expect(clippy::cast_possible_truncation, reason = "a sketch has 256 bits")]
-        let distance = self.sketch(class)?.distance(self.sketch(keeper)?) as u16;
+        let distance = a?.distance(b?) as u16;
         Some(lost_share(own, keepers, distance))
     }
 
@@ -291,7 +300,7 @@ impl QueryRows {
         mut found_classes: impl FnMut(u32, u32),
         undecided: impl FnMut(UndecidedPair),
     ) {
-        let first = |class: u32| self.members(class)[0];
+        let first = |class: u32| self.first(class);
         if value_a != value_b {
             let near = |a, b, sketch_distance| {
                 found(ordered(first(a), first(b), distance, sketch_distance));
@@ -333,11 +342,12 @@ impl QueryRows {
         mut found: impl FnMut(u32, u32, Option<u16>),
         mut undecided: impl FnMut(UndecidedPair),
     ) {
+        let of_b = self.classes_of(value_b);
         for a in self.classes_of(value_a) {
-            let bs = self.classes_of(value_b);
-            let bs = if value_a == value_b { a..bs.end } else { bs };
+            let bs = if value_a == value_b { a..of_b.end } else { of_b.clone() };
+            let sketch = self.sketch(a);
             for b in bs {
-                match verifier.nearness(distance, self.sketch(a), self.sketch(b)) {
+                match verifier.nearness(distance, sketch, self.sketch(b)) {
                     Nearness::Near(sketch_distance) => found(a, b, sketch_distance.bits()),
                     Nearness::Undecided(sketch_distance) => {
                         undecided(UndecidedPair { sketch_distance, distance, a: a.min(b), b: a.max(b) });

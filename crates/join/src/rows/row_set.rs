@@ -47,18 +47,21 @@ impl RowSet {
     }
 }
 
-/// The starts of groups of consecutive positions, in about a bit and a half for each position. The `n`-th group is
-/// found by counting (a bit vector with select; Jacobson, FOCS 1989).
+/// The starts of groups of consecutive positions, in about a bit and a half for each position, and half a bit for each group.
+/// The `n`-th group is found by counting (a bit vector with select; Jacobson, FOCS 1989).
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     set: RowSet,
     /// The number of starts before each block of [`BLOCK_WORDS`] words.
     before: Vec<u32>,
+    /// The block in which each [`HINTED`]-th group starts.
+    hints: Vec<u32>,
     n_starts: u32,
     n_positions: u32,
 }
 
 const BLOCK_WORDS: usize = 8;
+const HINTED: u32 = 64;
 
 impl Starts {
     /// Appends a position, which starts a group or continues the last one.
@@ -68,6 +71,9 @@ impl Starts {
             self.before.push(self.n_starts);
         }
         if starts {
+            if self.n_starts.is_multiple_of(HINTED) {
+                self.hints.push(self.n_positions / (BLOCK_WORDS as u32 * 64));
+            }
             self.set.insert(self.n_positions);
             self.n_starts += 1;
         }
@@ -89,12 +95,18 @@ impl Starts {
     /// Returns the position at which group `n` starts, or the number of positions if there is no such group.
     #[allow(clippy::cast_possible_truncation, reason = "positions are 32-bit numbers")]
     pub(crate) fn start(&self, n: u32) -> u32 {
-        let block = self.before.partition_point(|&before| before <= n).saturating_sub(1);
-        let mut left = n - self.before.get(block).copied().unwrap_or(0);
+        if n >= self.n_starts {
+            return self.n_positions;
+        }
+        // The group starts between the hinted groups beside it.
+        let hint = (n / HINTED) as usize;
+        let first = self.hints[hint] as usize;
+        let last = self.hints.get(hint + 1).map_or(self.before.len() - 1, |&block| block as usize);
+        let block = first + self.before[first + 1..=last].partition_point(|&before| before <= n);
+        let mut left = n - self.before[block];
         for (at, &word) in self.set.words.iter().enumerate().skip(block * BLOCK_WORDS) {
             if left < word.count_ones() {
-                let bit = (0..left).fold(word, |word, _| word & (word - 1)).trailing_zeros();
-                return at as u32 * 64 + bit;
+                return at as u32 * 64 + nth_one(word, left);
             }
             left -= word.count_ones();
         }
@@ -115,8 +127,21 @@ impl Starts {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.set.memory_bytes() + self.before.capacity() * 4
+        self.set.memory_bytes() + (self.before.capacity() + self.hints.capacity()) * 4
     }
+}
+
+/// Returns the place of the `n`-th bit that is one in a word that has more than `n` of them.
+fn nth_one(word: u64, mut n: u32) -> u32 {
+    let mut at = 0;
+    for width in [32, 16, 8, 4, 2, 1] {
+        let ones = (word >> at & ((1 << width) - 1)).count_ones();
+        if n >= ones {
+            n -= ones;
+            at += width;
+        }
+    }
+    at
 }
 
 #[cfg(test)]
@@ -139,6 +164,7 @@ mod tests {
             assert_eq!(starts.n_groups() as usize, expected.len());
             let found: Vec<_> = (0..starts.n_groups()).map(|n| starts.group(n)).collect();
             assert_eq!(found, expected);
+            assert_eq!(starts.start(starts.n_groups()), expected.last().map_or(0, |last| last.end));
         }
     }
 
