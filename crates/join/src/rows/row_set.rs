@@ -65,6 +65,10 @@ const HINTED: u32 = 64;
 
 impl Starts {
     /// Appends a position, which starts a group or continues the last one.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "there are fewer blocks than positions, which are 32-bit numbers"
+    )]
     pub(crate) fn push(&mut self, starts: bool) {
         debug_assert!(starts || self.n_positions > 0, "the first position begins a group");
         if (self.n_positions as usize).is_multiple_of(BLOCK_WORDS * 64) {
@@ -72,7 +76,7 @@ impl Starts {
         }
         if starts {
             if self.n_starts.is_multiple_of(HINTED) {
-                self.hints.push(self.n_positions / (BLOCK_WORDS as u32 * 64));
+                self.hints.push(self.before.len() as u32 - 1);
             }
             self.set.insert(self.n_positions);
             self.n_starts += 1;
