@@ -74,7 +74,7 @@ def measure(work, nearprint, more):
     (work / "job.toml").write_text(JOB + more)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     command = [nearprint, "run", "--config", "job.toml", "--dt", "2026-11-20", "--json", "--no-breakers", "--threads", "2"]
-    run = subprocess.run(command, cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    run = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert run.returncode == 0, run.stderr
     summary = json.loads(run.stdout.splitlines()[-1])

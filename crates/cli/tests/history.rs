@@ -279,6 +279,26 @@ fn columns_of_versions(night: &Night, table: &str) -> Vec<(usize, Vec<String>)> 
 }
 
 #[test]
+fn a_night_of_the_last_release_has_the_lost_share_of_that_release_until_it_is_made_anew() {
+    let night = of_the_last_release();
+    let job = night.path().join("job.toml");
+    let usual = std::fs::read_to_string(&job).unwrap();
+    let with = |share: f64| std::fs::write(&job, format!("max_lost_share = {share}\n{usual}")).unwrap();
+    let newest = "2026-11-19";
+    with(0.08);
+    assert_eq!(night.run(newest, &[]).code, 73);
+    with(0.04);
+    assert_eq!(status(night.run(newest, &[])), "already_published");
+    std::fs::write(&job, &usual).unwrap();
+    assert_eq!(status(night.run(newest, &["--replace", "--no-breakers"])), "published");
+    assert_eq!(status(night.run(newest, &[])), "already_published");
+    with(0.04);
+    assert_eq!(night.run(newest, &[]).code, 73);
+    with(0.08);
+    assert_eq!(status(night.run(newest, &[])), "already_published");
+}
+
+#[test]
 fn nights_after_those_of_the_last_release_say_what_is_new_same_or_changed_and_the_tables_go_on() {
     let night = of_the_last_release();
     let texts: BTreeMap<String, String> = ["2026-11-17", "2026-11-18", "2026-11-19"]
@@ -327,6 +347,7 @@ fn nights_after_those_of_the_last_release_say_what_is_new_same_or_changed_and_th
     assert_eq!(status(night.run("2026-11-18", &["--replace", "--no-breakers"])), "published");
     nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
     assert_eq!(says("2026-11-18"), ["c new 2026-11-18 2026-11-18", "d new 2026-11-18 2026-11-18"]);
+    assert_eq!(status(night.run("2026-11-18", &[])), "already_published");
     assert_eq!(says("2026-11-20")[0], "a same 2026-11-17 2026-11-19");
     assert_eq!(check(&night)["status"], "sound");
 }

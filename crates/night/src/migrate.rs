@@ -256,7 +256,7 @@ async fn difference(
     if !is_same_list {
         return Ok(Some("other references"));
     }
-    if run.digest(&new.config_digest, &inputs, &manifest.joined, &states)? != there.request {
+    if run.at_release_of(there).digest(&new.config_digest, &inputs, &manifest.joined, &states)? != there.request {
         return Ok(Some("another configuration"));
     }
     let is_here = storage.folder(there.output_root())?.is_same_place(&new.output);

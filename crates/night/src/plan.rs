@@ -1,5 +1,6 @@
 //! The plan of a run before any document is read, and the runs that are refused.
 
+use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
 use nearprint_documents::Documents;
@@ -76,7 +77,10 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     inputs.sort();
     let before_forgetting = joined_before_forgetting(storage, &store, request).await?;
     let joined_then = before_forgetting.as_ref().unwrap_or(&joined);
-    let digest = request.digest(&config_digest, &inputs, joined_then, &references.states())?;
+    // With `replace`, a night is made by the defaults of this release, whichever made the published one.
+    let published = store.night(&request.dt).filter(|_| !request.replace);
+    let compared = published.map_or(Cow::Borrowed(request), |night| request.at_release_of(night));
+    let digest = compared.digest(&config_digest, &inputs, joined_then, &references.states())?;
     let records = output.join(&night_records(&request.dt));
     Ok(Plan {
         store,

@@ -1,5 +1,6 @@
 //! The request of a run, and the checks of it before any file is read.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use nearprint_parquet::PublishedDataset;
 use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, StubRules};
 use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
-use nearprint_store::Writers;
+use nearprint_store::{Night, Writers};
 use nearprint_tasks::KeepKey;
 use nearprint_tokenize::Resources as AnalyzerResources;
 
@@ -93,6 +94,9 @@ pub fn usual_lost_share(profile: &ProfileConfig, clusters: ClusterRule) -> f64 {
     let is_known = profile.join.max_sketch_distance.is_some() && clusters == ClusterRule::Star;
     if is_known { profile.max_lost_share } else { LossLimit::NONE.0 }
 }
+
+/// The largest lost share of release 0.2.0, whatever the profile, where it is known and the job has no other.
+const USUAL_LOST_SHARE_OF_RELEASE_0_2: f64 = 0.04;
 
 /// Returns the judge of the named profile that has a profile's fingerprints.
 fn usual_judge(profile: &ProfileConfig) -> Result<Option<Judge>> {
@@ -176,6 +180,18 @@ impl RunRequest {
                 "{share}, but only the star rule looks at what a document loses: set clusters = \"star\", or write 1 or leave it out"
             )),
             Some(share) => Ok(LossLimit(share)),
+        }
+    }
+
+    /// Returns the request with which a published night is compared: what the job leaves out is what it was in the release that
+    /// made the night. So a night stays published when a default changes.
+    pub(crate) fn at_release_of(&self, night: &Night) -> Cow<'_, Self> {
+        let is_usual =
+            self.max_lost_share.is_none() && usual_lost_share(&self.profile, self.clusters) < LossLimit::NONE.0;
+        if is_usual && night.run.is_of_release_0_2() {
+            Cow::Owned(Self { max_lost_share: Some(USUAL_LOST_SHARE_OF_RELEASE_0_2), ..self.clone() })
+        } else {
+            Cow::Borrowed(self)
         }
     }
 

@@ -235,7 +235,7 @@ pub(crate) fn is_current(log: &TableLog, night: &Night) -> bool {
     let is_of_generation =
         |path: &str| PublishedName::parse(path).is_some_and(|name| name.generation == night.gen_digest);
     let mut files = log.night(&night.dt).peekable();
-    let is_without = log.dataset().name == "redecided" && !night.run.has_file("dependents");
+    let is_without = log.dataset().name == "redecided" && night.run.is_of_release_0_2();
     (is_without || files.peek().is_some()) && files.all(|file| is_of_generation(&file.path))
 }
 

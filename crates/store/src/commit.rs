@@ -278,6 +278,12 @@ impl RunRecord {
         self.files.iter().any(|file| file.name.split('/').next() == Some(name))
     }
 
+    /// Returns whether release 0.2.0 made the run: its runs do not say which rows were dropped for which documents.
+    #[must_use]
+    pub fn is_of_release_0_2(&self) -> bool {
+        !self.has_file("dependents")
+    }
+
     /// Returns whether the run says about rows of other runs that they were decided again.
     #[must_use]
     pub fn redecides(&self) -> bool {

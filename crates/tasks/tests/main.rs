@@ -5,3 +5,4 @@ mod messages;
 mod progress;
 mod spans;
 mod support;
+mod undecided;

@@ -82,8 +82,8 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         ),
     );
     if let Some(judge) = counts.judge.filter(|judge| judge.n_undecided > 0) {
-        let (read, undecided) = (grouped(judge.n_read), grouped(judge.n_undecided));
-        let note = format!("  alike of {read} pairs of texts that were read; sketches left {undecided} undecided");
+        let (read, undecided) = (counted(judge.n_read, "pair"), grouped(judge.n_undecided));
+        let note = format!("  alike of {read} of texts that were read; sketches left {undecided} undecided");
         line("judged", judge.n_edited + judge.n_contained, note);
     }
     let decisions = &counts.decisions;
