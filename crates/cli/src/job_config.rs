@@ -11,7 +11,9 @@ use nearprint_fault::{Fault, foreign};
 use nearprint_fingerprint::{FingerprintConfig, JudgeConfig};
 use nearprint_night::{Breakers, usual_lost_share};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources, StubRules};
-use nearprint_profile::{self as profile, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig};
+use nearprint_profile::{
+    self as profile, EarlierConfig, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig,
+};
 use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
 use nearprint_tokenize::{Resources as AnalyzerResources, TokenizeConfig};
@@ -318,6 +320,16 @@ struct ResourcesConfig {
     max_spill: Option<Bytes>,
 }
 
+/// Describes what finds documents of earlier nights, as in "within 8 bits, or 2 words of the sketch within 8".
+fn earlier_in_words(join: &JoinConfig) -> String {
+    join.earlier.map_or_else(
+        || "as within the night".to_owned(),
+        |EarlierConfig { max_distance, words, max_word_distance }| {
+            format!("within {max_distance} bits, or {words} words of the sketch within {max_word_distance}")
+        },
+    )
+}
+
 impl JobConfig {
     /// Reads a job file. Its relative paths are taken from its folder.
     ///
@@ -529,7 +541,12 @@ impl JobConfig {
         if let Some(bits) = bits {
             merged.insert("bits".to_owned(), Value::Integer(bits));
         }
-        let config: ProfileConfig = merged.try_into().map_err(|e| invalid("bits", &e))?;
+        let mut config: ProfileConfig = merged.try_into().map_err(|e| invalid("bits", &e))?;
+        // The keys of earlier nights go with the profile's own distance.
+        let names_earlier = self.join.as_ref().is_some_and(|join| join.contains_key("earlier"));
+        if config.join.max_distance != base.join.max_distance && !names_earlier {
+            config.join.earlier = None;
+        }
         config.validate()?;
         Ok(config)
     }
@@ -670,6 +687,7 @@ impl JobConfig {
             ("bits", profile.bits.to_string()),
             ("join.max_distance", profile.join.max_distance.to_string()),
             ("join.max_sketch_distance", off(profile.join.max_sketch_distance)),
+            ("join.earlier", earlier_in_words(&profile.join)),
             ("judge.max_looks", profile.judge().map_or_else(|| "none".to_owned(), |j| j.config.max_looks.to_string())),
             ("clusters", clusters.to_owned()),
             ("keep", keep),
@@ -1064,7 +1082,7 @@ mod tests {
     }
 
     /// Other values than the usual ones, where the schema does not tell which value is another one that is valid.
-    const OTHERS: [(&str, &str); 46] = [
+    const OTHERS: [(&str, &str); 47] = [
         ("profile", "'han-bigrams'"),
         ("documents", "'copied'"),
         ("references", "['reference/store']"),
@@ -1110,6 +1128,7 @@ mod tests {
         ("s3.profile", "'x'"),
         ("warc_id", "'url_time'"),
         ("join.max_distance", "3"),
+        ("join.earlier.words", "3"),
         ("judge.max_sketch_distance", "70"),
     ];
 

@@ -647,6 +647,19 @@ fn job_files_with_unknown_keys_or_values_are_refused_by_name() {
         ),
         ("[join]\nmax_distnace = 3\n", vec!["unknown key 'max_distnace' in [join]: did you mean 'max_distance'?"]),
         ("[join]\nmax_distance = 65\n", vec!["max_distance", "65 is not below"]),
+        (
+            "[join.earlier]\nmax_distance = 64\n",
+            vec!["join.earlier.max_distance", "64 is not below the fingerprint's 64"],
+        ),
+        ("[join.earlier]\nwords = 5\n", vec!["join.earlier.words", "5 is more than the sketch's 4 words"]),
+        (
+            "[join.earlier]\nmax_word_distance = 64\n",
+            vec!["join.earlier.max_word_distance", "64 is not below the word's"],
+        ),
+        (
+            "profile = \"paper\"\n[join.earlier]\nmax_distance = 3\nwords = 1\nmax_word_distance = 3\n",
+            vec!["join.earlier.words", "sketches are not compared"],
+        ),
         ("[tokenize.features]\nweight = \"heavy\"\n", vec!["heavy"]),
         ("keep = [\"a sideways\"]\n", vec!["keep", "'a sideways'"]),
         ("keep = [\"length\", \"existing\"]\n", vec!["keep: 'existing'", "always first"]),

@@ -113,6 +113,12 @@ fn the_verdict_is_the_joins_and_says_why() {
     assert!(far.stdout.contains("Not a pair: distance "), "{}", far.stdout);
     assert!(far.stdout.contains(" is above the profile's 0; sketch distance "), "{}", far.stdout);
     assert!(far.stdout.contains("brown [-fox-]{+cat+} jumps"), "{}", far.stdout);
+    // What finds documents of earlier nights goes with the profile's own distance.
+    for (set, says) in [("join.max_distance=12", true), ("join.max_distance=11", false), ("join.earlier.words=1", true)]
+    {
+        let done = explain(&dir, &["fox", "cat", "--set", set]).expect_success().stdout;
+        assert_eq!(done.contains("of different nights, they are "), says, "{set}: {done}");
+    }
 }
 
 #[test]

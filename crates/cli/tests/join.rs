@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt64Array};
+use arrow::array::{FixedSizeBinaryArray, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema};
+use nearprint_fingerprint::{Sketch, hamming_distance};
 use nearprint_join::{Kernel, naive, reduce};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
@@ -221,6 +222,94 @@ fn fingerprints_without_ids_are_told_apart_by_row_numbers_in_every_encoding_and_
         let (_out, _, pairs) = join(&[&arguments[..], &["--pairs", "all", "--max-distance", "3"]].concat());
         let got: Vec<Vec<String>> = pairs.iter().map(|p| p[..3].to_vec()).collect();
         assert_eq!(got, numbered_pairs(&queries, values, 3), "{name}");
+    }
+}
+
+/// Fingerprints, and sketches as most rows have them.
+type Sketched = Vec<(u64, Option<Sketch>)>;
+
+/// Some queries, and existing documents of which each is near a query, or not quite, in its fingerprint and in each word.
+fn sketched_sets(seed: u64) -> (Sketched, Sketched) {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    };
+    let mut sketch = |has: bool| has.then(|| Sketch(std::array::from_fn(|_| next().to_le_bytes()[7])));
+    let queries: Sketched = (0..150u64).map(|i| (i * i * seed.max(3), sketch(i % 13 > 0))).collect();
+    let mut flipped = |value: u64| (0..next() % 7).fold(value, |value, _| value ^ 1 << (next() >> 58));
+    let existing = (0..1200).map(|i| {
+        let (fingerprint, sketch) = queries[i * 7 % 150];
+        let near = sketch.filter(|_| i % 11 > 0).map(|sketch| {
+            let words: [u64; 4] = std::array::from_fn(|word| match (i + word) % 3 {
+                0 => sketch.word(word as u8),
+                _ => flipped(sketch.word(word as u8)),
+            });
+            Sketch(words.map(u64::to_le_bytes).concat().try_into().unwrap())
+        });
+        let n_flips = if i % 2 == 0 { 1 } else { 3 };
+        ((0..n_flips).fold(fingerprint, |value, _| flipped(value)), near)
+    });
+    let existing = existing.collect();
+    (queries, existing)
+}
+
+fn write_sketched(path: &Path, rows: &Sketched) {
+    let sketches = rows.iter().map(|(_, sketch)| sketch.map(|sketch| sketch.0));
+    let sketches = FixedSizeBinaryArray::try_from_sparse_iter_with_size(sketches, 32).unwrap();
+    let fingerprints = UInt64Array::from_iter_values(rows.iter().map(|(fingerprint, _)| *fingerprint));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    support::write_parquet(path, &[("fingerprint", Arc::new(fingerprints)), ("sketch", Arc::new(sketches))]);
+}
+
+#[test]
+fn existing_documents_near_in_any_key_are_pairs_if_their_sketches_are_near_and_each_pair_comes_once() {
+    for (seed, (k, n_words, word_k)) in (1..).zip([(3, 1, 2), (0, 2, 3), (2, 2, 0), (5, 4, 1), (1, 3, 4), (2, 0, 5)]) {
+        let dir = tempfile::tempdir().unwrap();
+        let (queries, existing) = sketched_sets(seed);
+        write_sketched(&dir.path().join("queries.parquet"), &queries);
+        let (first, second) = existing.split_at(700);
+        write_sketched(&dir.path().join("existing/a.parquet"), &first.to_vec());
+        write_sketched(&dir.path().join("existing/b.parquet"), &second.to_vec());
+        let paths = [dir.path().join("queries.parquet"), dir.path().join("existing")];
+        let kernels = Kernel::available();
+        let kernel = kernels[seed as usize % kernels.len()].name().name();
+        let limits = [k, n_words, word_k].map(|n: u32| n.to_string());
+        let arguments = [
+            "--max-distance",
+            &limits[0],
+            "--words",
+            &limits[1],
+            "--max-word-distance",
+            &limits[2],
+            "--kernel",
+            kernel,
+        ];
+        let paths = ["--queries", paths[0].to_str().unwrap(), "--existing", paths[1].to_str().unwrap()];
+        let verified = ["--pairs", "all", "--max-sketch-distance", "9"];
+        let (_out, _, pairs) = join(&[&arguments[..], &paths, &verified].concat());
+        let near = |a: u64, b: u64, k: u32| hamming_distance(a, b) <= k;
+        let mut n_of_words = 0;
+        let of_query = |(q, (f, sketch)): (usize, &(u64, Option<Sketch>))| {
+            let mut found = Vec::new();
+            for (e, (other, other_sketch)) in existing.iter().enumerate() {
+                let Some((a, b)) = sketch.as_ref().zip(other_sketch.as_ref()) else { continue };
+                let by_word = (0..n_words as u8).any(|word| near(a.word(word), b.word(word), word_k));
+                if a.distance(b) <= 9 && (near(*f, *other, k) || by_word) {
+                    n_of_words += usize::from(!near(*f, *other, k));
+                    let distances = [hamming_distance(*f, *other), a.distance(b)].map(|n| n.to_string());
+                    found.push([q.to_string(), e.to_string(), distances[0].clone(), distances[1].clone()]);
+                }
+            }
+            found
+        };
+        let expected: Vec<[String; 4]> = queries.iter().enumerate().flat_map(of_query).collect();
+        assert_eq!(n_of_words > 0, n_words > 0, "some pairs are far in their fingerprints");
+        assert!(expected.len() > 20, "{}", expected.len());
+        let got: Vec<[String; 4]> = pairs.iter().map(|p| std::array::from_fn(|i| p[i].clone())).collect();
+        assert_eq!(got, reduce([expected]), "{limits:?}, {kernel}");
     }
 }
 

@@ -338,8 +338,11 @@ fn verbose_runs_say_the_plan_of_the_join_and_what_it_came_to() {
         plan.split(" <- ").map(|node| node.split(':').next().unwrap().trim_start_matches('"')).collect();
     let sorted = ["AggregateExec", "SortPreservingMergeExec", "SortExec", "RepartitionExec", "UnionExec"];
     assert_eq!(nodes, [&sorted[..], &["ProbeExec", "JudgeExec"]].concat());
-    assert!(plan.contains("ProbeExec: bits=64, k=12, tables=1, slices=1, tasks=2 <-"), "{plan}");
+    let of_night = "bits=64, k=12, tables=1, slices=1";
+    let of_earlier = "bits=64, k=8, tables=1, slices=1";
+    let keys = format!("{of_night}; {of_earlier}; word=0, {of_earlier}; word=1, {of_earlier}");
+    assert!(plan.contains(&format!("ProbeExec: {keys}, tasks=4 <-")), "{plan}");
     let came_to = said.lines().find_map(|line| line.split_once("DEBUG ProbeExec: ")).unwrap().1;
-    let counts = "rows=238, candidates=145, sketches=52, sketch_pages=2, pairs=139";
-    assert_eq!(came_to, format!("bits=64, k=12, tables=1, slices=1, tasks=2, {counts}"));
+    let counts = "rows=538, candidates=140, sketches=52, sketch_pages=8, pairs=140";
+    assert_eq!(came_to, format!("{keys}, tasks=4, {counts}"));
 }

@@ -10,9 +10,13 @@ use nearprint_profile::{Outcome, TextFingerprinter};
 
 use crate::support::{Night, text};
 
-/// The default profile's.
+/// The default profile's: of two documents of one night, and of sketches.
 const MAX_DISTANCE: u32 = 12;
 const MAX_SKETCH_DISTANCE: u32 = 36;
+/// The default profile's for documents of earlier nights: of fingerprints, and of the words that are keys too.
+const MAX_EARLIER_DISTANCE: u32 = 8;
+const KEY_WORDS: [u8; 2] = [0, 1];
+const MAX_WORD_DISTANCE: u32 = 8;
 /// The job's: of random nights, this limit drops and keeps enough.
 pub const MAX_LOST_SHARE: f64 = 0.1;
 
@@ -36,14 +40,24 @@ pub struct Pair {
     judged: bool,
 }
 
-fn verified(a: &Outcome, b: &Outcome, max_sketch_distance: u32) -> Option<(u32, u32)> {
+/// Whether two documents are candidates: of one night, or of different ones.
+fn is_candidate(distance: u32, a: &Sketch, b: &Sketch, of_one_night: bool) -> bool {
+    let near_word = |word| hamming_distance(a.word(word), b.word(word)) <= MAX_WORD_DISTANCE;
+    match of_one_night {
+        true => distance <= MAX_DISTANCE,
+        false => distance <= MAX_EARLIER_DISTANCE || KEY_WORDS.into_iter().any(near_word),
+    }
+}
+
+fn verified(a: &Outcome, b: &Outcome, of_one_night: bool, max_sketch_distance: u32) -> Option<(u32, u32)> {
     let parts = |o: &Outcome| match o {
         Outcome::Fingerprinted { fingerprint, sketch, .. } => Some((*fingerprint, sketch.unwrap_or(Sketch([0; 32])))),
         _ => None,
     };
     let ((fa, sa), (fb, sb)) = (parts(a)?, parts(b)?);
     let (distance, sketch_distance) = (hamming_distance(fa, fb), sa.distance(&sb));
-    (distance <= MAX_DISTANCE && sketch_distance <= max_sketch_distance).then_some((distance, sketch_distance))
+    let is_candidate = is_candidate(distance, &sa, &sb, of_one_night);
+    (is_candidate && sketch_distance <= max_sketch_distance).then_some((distance, sketch_distance))
 }
 
 /// The words of the texts that were fingerprinted, by the hashes of the texts.
@@ -146,7 +160,7 @@ pub fn all_pairs(
         let others = new.map(|(b, o)| (b, o, true)).chain(existing.iter().map(|(b, k)| (b, &k.outcome, false)));
         for (b, other, new) in others {
             let limit = if new && has_texts { judge().config.min_sketch_distance } else { MAX_SKETCH_DISTANCE };
-            if let Some((distance, sketch_distance)) = verified(outcome, other, limit) {
+            if let Some((distance, sketch_distance)) = verified(outcome, other, new, limit) {
                 pairs.push(Pair { distance, a: a.clone(), b: b.clone(), sketch_distance, new, judged: false });
             } else if new && is_judged(outcome, other) {
                 let (x, y) = (class_of(outcome).unwrap(), class_of(other).unwrap());
@@ -401,8 +415,11 @@ fn nights_publish_what_the_definitions_say() {
     let fingerprinter = TextFingerprinter::try_new(profile::by_name("default").unwrap(), &Default::default()).unwrap();
     let join = fingerprinter.config().join;
     assert_eq!((join.max_distance, join.max_sketch_distance), (MAX_DISTANCE, Some(MAX_SKETCH_DISTANCE)));
+    let earlier = join.earlier.unwrap();
+    assert_eq!((earlier.max_distance, earlier.max_word_distance), (MAX_EARLIER_DISTANCE, MAX_WORD_DISTANCE));
+    assert_eq!(earlier.words as usize, KEY_WORDS.len());
     let (mut n_pairs, mut n_dropped, mut n_recrawled, mut n_fuller, mut n_superseded) = (0, 0, 0, 0, 0);
-    let (mut n_orphaned, mut n_judged) = (0, 0);
+    let (mut n_orphaned, mut n_judged, mut n_by_words) = (0, 0, 0);
     for seed in 0..6 {
         let night = Night::new(&format!("max_lost_share = {MAX_LOST_SHARE}\n"));
         let mut history: BTreeMap<String, Known> = BTreeMap::new();
@@ -476,6 +493,7 @@ fn nights_publish_what_the_definitions_say() {
             n_superseded += got.len();
             assert_eq!(summary["n_same_id"].as_u64(), Some(again.len() as u64), "{context}");
             n_pairs += accepted.len();
+            n_by_words += accepted.iter().filter(|pair| !pair.new && pair.distance > MAX_EARLIER_DISTANCE).count();
             n_dropped += decided.values().filter(|d| d.0 == "drop").count();
             n_recrawled += again.len();
             let again = redecide(&tonight, &decided, &existing, &BTreeMap::new());
@@ -491,6 +509,6 @@ fn nights_publish_what_the_definitions_say() {
         }
     }
     let enough = n_pairs > 300 && n_dropped > 250 && n_recrawled > 150 && n_fuller > 20 && n_superseded > 10;
-    assert!(n_orphaned > 15 && n_judged > 15, "{n_orphaned} {n_judged}");
+    assert!(n_orphaned > 15 && n_judged > 15 && n_by_words > 5, "{n_orphaned} {n_judged} {n_by_words}");
     assert!(enough, "{n_pairs} {n_dropped} {n_recrawled} {n_fuller} {n_superseded}");
 }

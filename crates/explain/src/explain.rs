@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats};
 use nearprint_fault::{ErrorKind, Fault, Result, key, words};
-use nearprint_fingerprint::{Alike, Judge, JudgeConfig, TextWords};
-use nearprint_join::Nearness;
-use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_fingerprint::{Alike, Judge, JudgeConfig, Sketch, TextWords};
+use nearprint_join::{Key, Nearness};
+use nearprint_profile::{EarlierConfig, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
@@ -231,6 +231,9 @@ fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<S
     if let (Some(d), Some(limit)) = (sketch_distance(a, b), verifier.max_sketch_distance) {
         reasons.push(said("sketch distance", d, limit.into()));
     }
+    if let Some(earlier) = profile.join.earlier {
+        reasons.push(of_different_nights(profile, earlier, distance, (a.sketch(), b.sketch()))?);
+    }
     let near = match (nearness, &judged) {
         (Nearness::Near(_), _) => true,
         (Nearness::Undecided(_), Some((config, judge))) => {
@@ -240,6 +243,37 @@ fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<S
         (Nearness::Undecided(_) | Nearness::Far, _) => false,
     };
     Ok((near, reasons, judged.map(|(_, judge)| judge)))
+}
+
+/// Says whether the two texts would be compared as documents of different nights, and by what.
+fn of_different_nights(
+    profile: &ProfileConfig,
+    earlier: EarlierConfig,
+    distance: u32,
+    (a, b): (Option<&Sketch>, Option<&Sketch>),
+) -> Result<String> {
+    let verifier = profile.join.verifier_of_earlier(profile.bits)?;
+    let key = u8::try_from(distance).ok().and_then(|distance| verifier.first_key(distance, a, b));
+    let of_words = |word: u8| Some((a?.word(word) ^ b?.word(word)).count_ones());
+    let found = match key {
+        Some(Key::Fingerprint) => format!("by their distance, within {}", earlier.max_distance),
+        Some(Key::Word(word)) => {
+            let bits = of_words(word).unwrap_or(earlier.max_word_distance);
+            format!("by word {word} of their sketches, where {bits} bits differ, within {}", earlier.max_word_distance)
+        }
+        None => {
+            let bits: Vec<String> = (0..verifier.words.n).filter_map(of_words).map(|bits| bits.to_string()).collect();
+            let words = match bits.as_slice() {
+                [] => String::new(),
+                bits => format!(", and the first words of their sketches differ in {} bits", bits.join(" and ")),
+            };
+            return Ok(format!(
+                "of different nights, they are not compared: the distance is above {}{words}",
+                earlier.max_distance
+            ));
+        }
+    };
+    Ok(format!("of different nights, they are compared {found}"))
 }
 
 fn judged_by(judge: Judge, a: &TextWords, b: &TextWords, decides: bool) -> ExplainedJudge {

@@ -20,6 +20,20 @@ impl Sketch {
     /// The number of bits.
     pub const BITS: u32 = 256;
 
+    /// The number of words of 64 bits.
+    pub const WORDS: u8 = 4;
+
+    /// Returns a word of the sketch: 8 bytes, the least significant first.
+    ///
+    /// # Panics
+    /// If there is no such word.
+    #[inline]
+    #[must_use]
+    pub fn word(&self, number: u8) -> u64 {
+        let (words, _) = self.0.as_chunks::<8>();
+        u64::from_le_bytes(words[usize::from(number)])
+    }
+
     /// Returns the number of bits in which the two sketches differ, from 0 to 256. This distance is a metric.
     #[inline]
     pub fn distance(&self, other: &Self) -> u32 {

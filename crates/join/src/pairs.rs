@@ -14,7 +14,7 @@ use crate::probe::queries::{MapScratch, Pair, Queries};
 use crate::probe::radix_sort::sort;
 use crate::rows::column::Column;
 use crate::rows::query_rows::{QueryRows, RowPair};
-use crate::rows::verify::Verifier;
+use crate::rows::verify::{Verifier, WordKeys};
 
 /// Two fingerprints within a distance of each other, as positions in the slices that were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -323,7 +323,7 @@ impl HammingJoin {
     fn verifier<F: Width>(&self) -> Result<Verifier> {
         let invalid = JoinError::Distance { max_distance: self.max_distance, bits: F::BITS };
         let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < F::BITS).ok_or(invalid)?;
-        Ok(Verifier { max_distance, max_sketch_distance: None, judged_to: None })
+        Ok(Verifier { max_distance, words: WordKeys::NONE, max_sketch_distance: None, judged_to: None })
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nearprint_fingerprint::Fingerprint;
 use nearprint_join::{
-    ExistingRun, Kernel, MapScratch, Queries, TablePlan, TogetherScratch, TooManyPairs, Width, Workload, naive, reduce,
+    ExistingRun, Kernel, MapScratch, Queries, RunOrder, TablePlan, TogetherScratch, TooManyPairs, Width, Workload,
+    naive, reduce,
 };
 use proptest::prelude::*;
 
@@ -23,17 +24,21 @@ fn map_and_reduce<F: Width>(queries: &Queries<F>, existing: &[F], n_mappers: usi
     }))
 }
 
-/// Returns the pairs that all threads map together: the existing set is cut into `n_runs` sorted runs.
+/// Returns the pairs that all threads map together: the existing set is cut into `n_runs` runs, sorted or in their order.
 fn map_together<F: Width>(queries: &Queries<F>, existing: &[F], n_runs: usize) -> Vec<(F, F, u32)> {
     let mut runs = vec![Vec::new(); n_runs];
     for (i, &value) in existing.iter().enumerate() {
         runs[i % n_runs].push(value);
     }
+    let mut scratch = TogetherScratch::default();
+    let unsorted: Vec<&[F]> = runs.iter().map(Vec::as_slice).collect();
+    let in_any_order = queries.map_together_counted((&unsorted, RunOrder::Any), &mut scratch, usize::MAX, &|_| ());
     for run in &mut runs {
         run.sort_unstable();
     }
     let runs: Vec<&[F]> = runs.iter().map(Vec::as_slice).collect();
-    let pairs = queries.map_together(&runs, &mut TogetherScratch::default(), usize::MAX).unwrap();
+    let pairs = queries.map_together(&runs, &mut scratch, usize::MAX).unwrap();
+    assert_eq!(in_any_order.unwrap(), pairs, "whatever the order of the runs");
     assert!(pairs.is_sorted_by(|a, b| a < b), "in order, and each once");
     reduce([pairs.iter().map(|p| (queries.values()[p.query as usize], p.existing, u32::from(p.distance))).collect()])
 }
@@ -54,7 +59,12 @@ fn a_join_tells_how_many_rows_it_has_probed_while_it_works() {
     for max_pairs in [usize::MAX, 1] {
         n_calls.store(0, Ordering::Relaxed);
         n_probed.store(0, Ordering::Relaxed);
-        let _ = queries.map_together_counted(&runs, &mut TogetherScratch::default(), max_pairs, &count);
+        let _ = queries.map_together_counted(
+            (&runs, RunOrder::Ascending),
+            &mut TogetherScratch::default(),
+            max_pairs,
+            &count,
+        );
         assert_eq!(n_probed.load(Ordering::Relaxed), 25_000);
         assert!(n_calls.load(Ordering::Relaxed) > 1, "it tells of each table at least");
     }

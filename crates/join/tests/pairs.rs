@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
-    Column, HammingJoin, JoinError, Kernel, QueryRows, Verifier, ids_between, naive, pairs_between, pairs_within,
+    Column, HammingJoin, JoinError, Kernel, QueryRows, Verifier, WordKeys, ids_between, naive, pairs_between,
+    pairs_within,
 };
 use proptest::prelude::*;
 
@@ -124,7 +125,8 @@ fn rows_of_two_sets_pair_only_where_their_sketches_are_near() {
     let left = || side(&[7, 7, 7, u64::MAX], &[sketch(0), sketch(1), None, sketch(0)]);
     let right = || side(&[6, 0, 7], &[sketch(0), sketch(0), None]);
     let found = |max_sketch_distance| {
-        let (mut found, verifier) = (Vec::new(), Verifier { max_distance: 1, max_sketch_distance, judged_to: None });
+        let (mut found, verifier) =
+            (Vec::new(), Verifier { max_distance: 1, words: WordKeys::NONE, max_sketch_distance, judged_to: None });
         let join = HammingJoin::new(1);
         join.rows_between(left(), right(), &verifier, 64, |p, sketches| found.push((p.a, p.b, p.distance, sketches)))
             .unwrap();

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{
     Canonical, ClassNeighbours, ClassOfRows, Clusters, Column, Decision, ExistingNeighbour, Kernel, LossLimit,
-    MapScratch, Queries, QueryRows, RowPair, TablePlan, UndecidedPair, UnionFind, Verifier, lost_share, naive,
-    nearest_undecided, reduce, spanning_forest, star,
+    MapScratch, Queries, QueryRows, RowPair, TablePlan, UndecidedPair, UnionFind, Verifier, WordKeys, lost_share,
+    naive, nearest_undecided, reduce, spanning_forest, star,
 };
 use proptest::prelude::*;
 
 use crate::data::Rng;
 
 const VERIFIERS: [Verifier; 3] = [
-    Verifier { max_distance: 2, max_sketch_distance: None, judged_to: None },
-    Verifier { max_distance: 2, max_sketch_distance: Some(1), judged_to: None },
-    Verifier { max_distance: 2, max_sketch_distance: Some(0), judged_to: Some(2) },
+    Verifier { max_distance: 2, words: WordKeys::NONE, max_sketch_distance: None, judged_to: None },
+    Verifier { max_distance: 2, words: WordKeys::NONE, max_sketch_distance: Some(1), judged_to: None },
+    Verifier { max_distance: 2, words: WordKeys::NONE, max_sketch_distance: Some(0), judged_to: Some(2) },
 ];
 
 /// Few fingerprints and sketches, so that classes, equal fingerprints with other sketches and rows without one are common.

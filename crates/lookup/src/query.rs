@@ -179,7 +179,7 @@ impl LookupOptions {
             return Err(Fault::config("max_sketch_distance", reason).about(BadQuestion::Setting));
         }
         let (max_distance, max_sketch_distance) = (self.max_distance, self.max_sketch_distance);
-        Ok(JoinConfig { max_distance, max_sketch_distance }.verifier(profile.bits)?)
+        Ok(JoinConfig { max_distance, max_sketch_distance, earlier: None }.verifier(profile.bits)?)
     }
 }
 

@@ -180,15 +180,30 @@ fn join_in_words(
     resources: &Resources,
     (query_rows, existing_rows, runs): (u64, u64, u64),
 ) -> Result<String> {
-    let profile = &request.profile;
-    let max_distance = profile.join.max_distance;
-    let sizes = PlanRequest { existing_rows, query_rows, bits: profile.bits, max_distance, runs, itself: true };
-    let plan = planned(&sizes, resources).map_err(|error| match error.cause::<JoinError>() {
-        // The run itself may find room, since its distinct fingerprints are fewer.
-        Some(cause) => Fault::resources(cause.to_string()),
-        None => error,
-    })?;
-    Ok(strategy(&plan.tables, plan.n_slices))
+    let (bits, join) = (request.profile.bits, &request.profile.join);
+    let of_runs: Vec<u64> = (0..runs).map(|run| existing_rows / runs + u64::from(run < existing_rows % runs)).collect();
+    let limits = (join.verifier_of_earlier(bits)?, join.verifier(bits)?);
+    let strategy_of = |sizes: &PlanRequest| {
+        let plan = planned(sizes, resources).map_err(|error| match error.cause::<JoinError>() {
+            // The run itself may find room, since its distinct fingerprints are fewer.
+            Some(cause) => Fault::resources(cause.to_string()),
+            None => error,
+        })?;
+        Ok(strategy(&plan.tables, plan.n_slices))
+    };
+    match PlanRequest::of_keys(&of_runs, query_rows, bits, limits.0, limits.1).as_slice() {
+        [own, fingerprints, words @ ..] if existing_rows > 0 => {
+            let (own, earlier) = (strategy_of(own)?, strategy_of(fingerprints)?);
+            let again = match words.len() {
+                0 => String::new(),
+                1 => ", and so for a word of the sketches".to_owned(),
+                n => format!(", and so for {n} words of the sketches"),
+            };
+            Ok(format!("within the night: {own}; with earlier nights: {earlier}{again}"))
+        }
+        [own, ..] => strategy_of(own),
+        [] => Err(Fault::internal("dry run", "a join has a key")),
+    }
 }
 
 /// Returns the folders that a run writes into, as the user would list them.

@@ -186,13 +186,17 @@ impl RunRequest {
     /// Returns the request with which a published night is compared: what the job leaves out is what it was in the release that
     /// made the night. So a night stays published when a default changes.
     pub(crate) fn at_release_of(&self, night: &Night) -> Cow<'_, Self> {
-        let is_usual =
-            self.max_lost_share.is_none() && usual_lost_share(&self.profile, self.clusters) < LossLimit::NONE.0;
-        if is_usual && night.run.is_of_release_0_2() {
-            Cow::Owned(Self { max_lost_share: Some(USUAL_LOST_SHARE_OF_RELEASE_0_2), ..self.clone() })
-        } else {
-            Cow::Borrowed(self)
+        if !night.run.is_of_release_0_2() {
+            return Cow::Borrowed(self);
         }
+        let mut at_release = self.clone();
+        // That release found documents of earlier nights as it found those of the same night.
+        at_release.profile.join.earlier = None;
+        let is_known = usual_lost_share(&self.profile, self.clusters) < LossLimit::NONE.0;
+        if self.max_lost_share.is_none() && is_known {
+            at_release.max_lost_share = Some(USUAL_LOST_SHARE_OF_RELEASE_0_2);
+        }
+        Cow::Owned(at_release)
     }
 
     /// Returns the digest of everything that the night's results depend on, except the release that writes them.

@@ -265,13 +265,14 @@ async fn stage(
     let mut recrawls = recrawls_of(&plan.store, &done.batch, &request.dt).await?;
     let counted = recrawls.counts(done.batch.n_rows);
     let mut sources = RowSources::of(&done.batch);
-    let verifier = request.profile.join.verifier(request.profile.bits)?;
+    let own_verifier = request.profile.join.verifier(request.profile.bits)?;
+    let verifier = request.profile.join.verifier_of_earlier(request.profile.bits)?;
     let search = StubSearch {
         store: &plan.store,
         batch: &done.batch,
         sources: &sources,
         recrawls: &recrawls,
-        verifier,
+        verifier: own_verifier,
         rules: request.stubs,
         resources: work.resources,
     };
@@ -299,8 +300,18 @@ async fn stage(
     let held_bytes = recrawls.memory_bytes() + sources.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
     let (names, judge) = (plan.references.names(), request.profile.judge());
-    let join =
-        Join { existing, references: names.clone(), itself: true, bits, verifier, decides, loss, judge, held_bytes };
+    let join = Join {
+        existing,
+        references: names.clone(),
+        itself: true,
+        bits,
+        verifier,
+        own_verifier,
+        decides,
+        loss,
+        judge,
+        held_bytes,
+    };
     let redeciding = Redeciding {
         store: &plan.store,
         dt: &request.dt,
@@ -309,6 +320,7 @@ async fn stage(
         names: names.clone(),
         bits,
         verifier,
+        own_verifier,
         clusters: request.clusters,
         loss,
     };
@@ -409,9 +421,10 @@ async fn expected_ahead(work: CommandContext<'_>, request: &RunRequest, plan: &P
     let own = plan.store.nights_before(&request.dt).without(&plan.leaving(request));
     let nights = plan.references.nights().chain([own]);
     let existing: Vec<u64> = nights.flat_map(|nights| nights.n_fingerprints()).collect();
-    let (bits, max_distance) = (request.profile.bits, request.profile.join.max_distance);
+    let (bits, join) = (request.profile.bits, &request.profile.join);
+    let limits = (bits, join.verifier_of_earlier(bits)?, join.verifier(bits)?);
     let n_joins = 1 + u32::from(request.pairs == PairsMode::All);
-    RemainingTime::new(&existing, bits, max_distance, n_joins, work.resources).await.map(Some)
+    RemainingTime::new(&existing, limits, n_joins, work.resources).await.map(Some)
 }
 
 /// Returns the summary of a night that breakers stopped. Nothing was published.

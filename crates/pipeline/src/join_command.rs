@@ -123,7 +123,8 @@ pub async fn join(
             words!["nothing to join the queries with: give ", key("existing"), " PATH, ", key("self"), ", or both"];
         return Err(Fault::usage(reason));
     }
-    let verifier = request.join.verifier(request.bits)?;
+    let own_verifier = request.join.verifier(request.bits)?;
+    let verifier = request.join.verifier_of_earlier(request.bits)?;
     let output = storage.folder(&request.output)?;
     let mut inputs = vec![("queries", request.queries.as_str())];
     inputs.extend(request.existing.as_deref().map(|existing| ("existing", existing)));
@@ -142,7 +143,8 @@ pub async fn join(
     let started = Instant::now();
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
     let (references, held_bytes) = (ReferenceNames::default(), 0);
-    let join = Join { existing, references, itself, bits, verifier, decides, loss, judge: None, held_bytes };
+    let judge = None;
+    let join = Join { existing, references, itself, bits, verifier, own_verifier, decides, loss, judge, held_bytes };
     let near = NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, engine: None }).await?;
     let temp = near.runner.temp.path();
     let (staged, counts, spill) = match request.pairs {

@@ -1,7 +1,7 @@
 //! The choice of the way to join, and the sizes that it depends on.
 
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{ExistingRun, JoinCost, TablePlan, Workload};
+use nearprint_join::{ExistingRun, JoinCost, TablePlan, Verifier, WordKeys, Workload};
 use nearprint_parquet::ParquetFile;
 use nearprint_parquet::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
@@ -395,6 +395,37 @@ pub fn planned(request: &PlanRequest, resources: &Resources) -> Result<JoinPlan>
 }
 
 impl PlanRequest {
+    /// Returns the sizes of the joins of a night: `existing` has the number of rows of each sorted run. There is one, or one for
+    /// each key if earlier nights have other keys than the night itself.
+    #[must_use]
+    pub fn of_keys(
+        existing: &[u64],
+        query_rows: u64,
+        bits: u32,
+        verifier: Verifier,
+        own_verifier: Verifier,
+    ) -> Vec<Self> {
+        let (existing_rows, runs) = (existing.iter().sum(), existing.len() as u64);
+        let own = Self {
+            existing_rows: 0,
+            query_rows,
+            bits,
+            max_distance: own_verifier.max_distance.into(),
+            runs: 1,
+            itself: true,
+        };
+        if verifier.words == WordKeys::NONE && verifier.max_distance == own_verifier.max_distance {
+            return vec![Self { existing_rows, runs, ..own }];
+        }
+        let of_existing = |bits, max_distance: u8| {
+            let max_distance = max_distance.into();
+            Self { existing_rows, query_rows, bits, max_distance, runs, itself: false }
+        };
+        let words = (0..verifier.words.n).map(|_| of_existing(u64::BITS, verifier.words.max_distance));
+        let fingerprints = of_existing(bits, verifier.max_distance);
+        std::iter::once(own).chain([fingerprints]).chain(words).collect()
+    }
+
     /// Returns the runs of existing fingerprints.
     pub(crate) fn existing(&self) -> Vec<ExistingRun> {
         let runs = self.runs.max(1);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nearprint_fault::Result;
+use nearprint_join::Verifier;
 use nearprint_storage::{Progress, blocking};
 
 use crate::join_plan::{PlanRequest, estimated_seconds};
@@ -19,7 +20,7 @@ const CHANGE: f64 = 0.1;
 /// Expects how long the joins of a night take, from the number of its documents.
 #[derive(Debug)]
 pub struct RemainingTime {
-    joins: PlanRequest,
+    keys: Vec<PlanRequest>,
     n_joins: u32,
     resources: Resources,
     measured_over_model: f64,
@@ -34,8 +35,7 @@ impl RemainingTime {
     /// The kernel of the join does not exist, or cannot run here.
     pub async fn new(
         existing: &[u64],
-        bits: u32,
-        max_distance: u32,
+        (bits, verifier, own_verifier): (u32, Verifier, Verifier),
         n_joins: u32,
         resources: &Resources,
     ) -> Result<Self> {
@@ -45,9 +45,8 @@ impl RemainingTime {
             WORTH_MEASURING.. => blocking("machine", move || machine::measured_over_model(kernel, threads)).await?,
             _ => 1.0,
         };
-        let runs = existing.len() as u64;
-        let joins = PlanRequest { existing_rows, query_rows: 0, bits, max_distance, runs, itself: true };
-        Ok(Self { joins, n_joins, resources: resources.clone(), measured_over_model, expected_for: 0.0 })
+        let keys = PlanRequest::of_keys(existing, 0, bits, verifier, own_verifier);
+        Ok(Self { keys, n_joins, resources: resources.clone(), measured_over_model, expected_for: 0.0 })
     }
 
     /// Tells the progress of the fingerprint stage what comes after it, when `n_documents` of the part that is done were
@@ -74,20 +73,28 @@ impl RemainingTime {
     }
 
     fn time(&self, n_documents: u64) -> Option<Duration> {
-        let request = PlanRequest { query_rows: n_documents, ..self.joins.clone() };
-        let seconds = estimated_seconds(&request, &self.resources, self.measured_over_model).ok()?;
+        let seconds_of = |key: &PlanRequest| {
+            let request = PlanRequest { query_rows: n_documents, ..key.clone() };
+            estimated_seconds(&request, &self.resources, self.measured_over_model).ok()
+        };
+        let seconds: f64 = self.keys.iter().map(seconds_of).sum::<Option<f64>>()?;
         Duration::try_from_secs_f64(f64::from(self.n_joins) * seconds).ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use nearprint_join::WordKeys;
+
     use super::*;
 
     async fn told(existing: &[u64], n_joins: u32, seen: &[(u64, u32)]) -> Duration {
         let progress = Progress::default();
         progress.start("fingerprint", "bytes", 1_000);
-        let mut ahead = RemainingTime::new(existing, 64, 12, n_joins, &Resources::default()).await.unwrap();
+        let verifier =
+            Verifier { max_distance: 12, words: WordKeys::NONE, max_sketch_distance: Some(36), judged_to: None };
+        let limits = (64, verifier, verifier);
+        let mut ahead = RemainingTime::new(existing, limits, n_joins, &Resources::default()).await.unwrap();
         for (done, n_documents) in seen {
             progress.advance(*done);
             ahead.tell(*n_documents, &progress);

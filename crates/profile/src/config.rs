@@ -1,7 +1,7 @@
 //! The settings that a fingerprint and a join depend on.
 
 use nearprint_fingerprint::{FingerprintConfig, Judge, JudgeConfig, Sketch};
-use nearprint_join::Verifier;
+use nearprint_join::{Verifier, WordKeys};
 use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,11 +59,28 @@ pub struct SketchConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinConfig {
-    /// The largest Hamming distance of two fingerprints.
+    /// The largest Hamming distance of two fingerprints. With `earlier`, this is that of two documents of one night.
     pub max_distance: u32,
     /// The largest distance of two sketches. Without it, sketches are not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sketch_distance: Option<u32>,
+    /// What finds the pairs with documents of earlier nights, in place of `max_distance`. Their sketches have to be near too. A
+    /// job with another `max_distance` than its profile has none, unless it writes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<EarlierConfig>,
+}
+
+/// The keys by which documents of earlier nights are found: two documents are compared if they are near in any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EarlierConfig {
+    /// The largest Hamming distance of two fingerprints.
+    pub max_distance: u32,
+    /// The number of words of 64 bits of the sketch that are keys too: the first ones, at most 4.
+    #[schemars(range(max = 4))]
+    pub words: u32,
+    /// The largest Hamming distance of two such words.
+    pub max_word_distance: u32,
 }
 
 /// Returns the lost share of profiles that have no other. evidence/judge has the measurement behind it.
@@ -91,7 +108,35 @@ impl JoinConfig {
             _ => Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits"))),
         };
         let max_sketch_distance = self.max_sketch_distance.map(sketch_limit).transpose()?;
-        Ok(Verifier { max_distance, max_sketch_distance, judged_to: None })
+        Ok(Verifier { max_distance, words: WordKeys::NONE, max_sketch_distance, judged_to: None })
+    }
+}
+
+impl JoinConfig {
+    /// Returns the limits of a pair with a document of an earlier night, in the form that the join takes.
+    ///
+    /// # Errors
+    /// As [`verifier`](Self::verifier), and [`ProfileError::Config`] if `earlier` has a distance that its key cannot have, or words
+    /// where sketches are not compared.
+    pub fn verifier_of_earlier(&self, bits: u32) -> Result<Verifier> {
+        let own = self.verifier(bits)?;
+        let Some(earlier) = self.earlier else { return Ok(own) };
+        let invalid = |key: &str, reason: String| ProfileError::Config { key: format!("join.earlier.{key}"), reason };
+        let below = |key: &str, distance: u32, of: &str, bits: u32| {
+            let fits = u8::try_from(distance).ok().filter(|&k| u32::from(k) < bits);
+            fits.ok_or_else(|| invalid(key, format!("{distance} is not below the {of}'s {bits} bits")))
+        };
+        let max_distance = below("max_distance", earlier.max_distance, "fingerprint", bits)?;
+        let n = u8::try_from(earlier.words).ok().filter(|&n| n <= Sketch::WORDS).ok_or_else(|| {
+            invalid("words", format!("{} is more than the sketch's {} words", earlier.words, Sketch::WORDS))
+        })?;
+        if n > 0 && own.max_sketch_distance.is_none() {
+            let reason = format!("{n}, but sketches are not compared: set join.max_sketch_distance, or write 0");
+            return Err(invalid("words", reason));
+        }
+        let words =
+            WordKeys { n, max_distance: below("max_word_distance", earlier.max_word_distance, "word", u64::BITS)? };
+        Ok(Verifier { max_distance, words: if n > 0 { words } else { WordKeys::NONE }, ..own })
     }
 }
 
@@ -147,7 +192,7 @@ impl ProfileConfig {
         }
         self.validate_judge()?;
         // The widest have no join whose distances could be wrong.
-        if self.bits == 128 { Ok(()) } else { self.join.verifier(self.bits).map(drop) }
+        if self.bits == 128 { Ok(()) } else { self.join.verifier_of_earlier(self.bits).map(drop) }
     }
 
     fn validate_judge(&self) -> Result<()> {

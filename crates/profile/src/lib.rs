@@ -36,7 +36,7 @@ mod error;
 mod named;
 mod text;
 
-pub use config::{ALGORITHM_VERSION, JoinConfig, ProfileConfig, SketchConfig};
+pub use config::{ALGORITHM_VERSION, EarlierConfig, JoinConfig, ProfileConfig, SketchConfig};
 pub use configuration::{Configuration, Difference};
 pub use error::{ProfileError, Result};
 pub use named::{NamedProfile, by_name, by_name_and_bits, profiles};

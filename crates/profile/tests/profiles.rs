@@ -144,6 +144,7 @@ fn the_sketch_is_that_of_its_own_tokens_and_the_fingerprint_that_of_its_own() {
     let without_sketch = changed("default", |config| {
         config.sketch = None;
         config.join.max_sketch_distance = None;
+        config.join.earlier = None;
     });
     let words = changed("default", |config| config.tokenize.tokenizer.kind = TokenizerKind::Words);
     let parts = |fingerprinter: &TextFingerprinter, text: &str| match fingerprinter.fingerprint(text).outcome {

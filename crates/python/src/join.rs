@@ -269,7 +269,7 @@ fn verifier(name: &str, max_distance: i64, max_sketch_distance: Option<i64>) -> 
     };
     let max_distance = limit(name, max_distance, BITS)?;
     let max_sketch_distance = max_sketch_distance.map(|d| limit("max_sketch_distance", d, Sketch::BITS)).transpose()?;
-    Ok(JoinConfig { max_distance, max_sketch_distance }.verifier(BITS)?)
+    Ok(JoinConfig { max_distance, max_sketch_distance, earlier: None }.verifier(BITS)?)
 }
 
 /// Returns the columns of pairs.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, UInt64Array};
 use nearprint_fingerprint::Sketch;
-use nearprint_profile::{Outcome, ProfileConfig, TextFingerprinter, by_name};
+use nearprint_profile::{JoinConfig, Outcome, ProfileConfig, TextFingerprinter, by_name};
 use nearprint_storage::panic_text;
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
@@ -125,7 +125,7 @@ fn fingerprinter(profile: ProfileConfig) -> Result<TextFingerprinter> {
 fn without_sketches(profile: &str) -> Result<ProfileConfig> {
     let mut config = by_name(profile)?;
     config.sketch = None;
-    config.join.max_sketch_distance = None;
+    config.join = JoinConfig { max_sketch_distance: None, earlier: None, ..config.join };
     Ok(config)
 }
 

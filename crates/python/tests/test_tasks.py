@@ -75,11 +75,20 @@ def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
     fingerprints = [0b0000, 0b0111, 2**64 - 1, None]
     ids = ["a", "b", "c", "d"]
     spec = {
-        "bits": 64,
-        "prefix_distances": None,
-        "n_parts": 1,
+        "keys": [
+            {
+                "of": {"key": "fingerprint", "existing": False, "itself": True},
+                "bits": 64,
+                "max_distance": 3,
+                "prefix_distances": None,
+                "n_parts": 1,
+            }
+        ],
         "max_distance": 3,
+        "n_words": 0,
+        "max_word_distance": 0,
         "max_sketch_distance": None,
+        "max_own_distance": 3,
         "max_own_sketch_distance": None,
         "judged_to": None,
         "max_looks": 0,

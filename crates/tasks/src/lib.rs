@@ -35,5 +35,5 @@ pub use map::{
     judged_pairs, map_task, pair_schema,
 };
 pub use messages::{Form, Messages, messages_of, received};
-pub use query_slices::{QuerySlices, SliceTables};
+pub use query_slices::{KeyJoin, KeyQueries, QuerySlices, SliceTables};
 pub use stream::{TaskBatch, TaskBatches};

@@ -1,59 +1,64 @@
-//! The tables of the queries. If memory does not hold all at once, they are built for one slice of the queries after
-//! another.
+//! The tables of the queries, for each key of a join. If memory does not hold all tables of a key at once, they are built for
+//! one slice of its queries after another.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{Kernel, MapScratch, NearExisting, Pair, Queries, TablePlan, TogetherScratch, TooManyPairs};
+use nearprint_join::{
+    Kernel, Key, MapScratch, NearExisting, Pair, Queries, RunOrder, TablePlan, TogetherScratch, TooManyPairs, WordRows,
+};
 use nearprint_storage::{blocking, row_number};
+use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
-/// The distinct fingerprints of the batch, cut into slices of about the same size, and the tables of the slice that is
-/// being joined.
+/// The values of the batch in one key, and with what they are joined.
 #[derive(Debug)]
-pub struct QuerySlices {
+pub struct KeyQueries {
+    of: KeyJoin,
     plan: TablePlan,
-    kernel: Kernel,
-    /// The distinct fingerprints, ascending. Empty if there is one slice, because its tables have them.
+    /// The distinct values, ascending. Empty if the tables have them.
     values: Vec<u64>,
     n_values: usize,
     /// The number of values in a slice. The last slice may have fewer.
     slice_values: usize,
     n_slices: usize,
-    tables: Mutex<Option<(usize, Arc<Queries<u64>>)>>,
+    /// The classes behind the values, if they are words.
+    words: Option<WordRows>,
 }
 
-impl QuerySlices {
-    /// Builds the tables if there is only one slice. `values` are distinct and ascending.
-    ///
-    /// # Errors
-    /// The plan has more bits than the values have.
-    ///
-    /// # Panics
-    /// Panics if `n_slices` is 0.
-    pub fn try_new(values: Vec<u64>, plan: TablePlan, n_slices: usize, kernel: Kernel) -> Result<Self> {
-        let mut slices = Self::unbuilt(values, plan, n_slices, kernel);
-        if slices.n_slices == 1 {
-            let values = std::mem::take(&mut slices.values);
-            let queries = Arc::new(Queries::try_new(values, slices.plan.clone(), kernel)?);
-            slices.tables = Mutex::new(Some((0, queries)));
-        }
-        Ok(slices)
-    }
+/// A key, and with what its values are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyJoin {
+    /// The key.
+    pub key: Key,
+    /// The values are joined with those of existing documents.
+    pub existing: bool,
+    /// The values are joined with each other. Only fingerprints are.
+    pub itself: bool,
+}
 
-    /// Holds the values for others, who build the tables. Here no tables are built before they are asked for.
+impl KeyQueries {
+    /// Makes the queries of a key, which are cut into slices of about the same size. `values` are distinct and ascending;
+    /// `words` has the classes behind them, if they are words.
     ///
     /// # Panics
     /// Panics if `n_slices` is 0.
     #[must_use]
-    pub fn unbuilt(values: Vec<u64>, plan: TablePlan, n_slices: usize, kernel: Kernel) -> Self {
+    pub fn new(of: KeyJoin, values: Vec<u64>, words: Option<WordRows>, plan: TablePlan, n_slices: usize) -> Self {
         debug_assert!(n_slices > 0, "all values in one slice are one slice");
+        debug_assert!(words.is_some() == matches!(of.key, Key::Word(_)), "words have their classes");
         let n_values = values.len();
         let slice_values = n_values.div_ceil(n_slices).max(1);
         let n_slices = n_values.div_ceil(slice_values).max(1);
         debug_assert!(n_slices * slice_values >= n_values, "the slices hold all values");
-        Self { plan, kernel, values, n_values, slice_values, n_slices, tables: Mutex::new(None) }
+        Self { of, plan, values, n_values, slice_values, n_slices, words }
+    }
+
+    /// Returns the key, and with what it is joined.
+    #[must_use]
+    pub fn of(&self) -> KeyJoin {
+        self.of
     }
 
     /// Returns the number of slices.
@@ -62,15 +67,14 @@ impl QuerySlices {
         self.n_slices
     }
 
-    /// Returns the number of distinct fingerprints.
+    /// Returns the number of distinct values.
     #[must_use]
     pub fn n_values(&self) -> usize {
         self.n_values
     }
 
-    /// Returns the distinct fingerprints, ascending, if there are several slices. The tables of a single slice have them.
-    #[must_use]
-    pub fn values(&self) -> &[u64] {
+    /// Returns the distinct values, ascending, if there are several slices.
+    pub(crate) fn values(&self) -> &[u64] {
         &self.values
     }
 
@@ -80,17 +84,85 @@ impl QuerySlices {
         &self.plan
     }
 
+    /// Returns the classes behind the values, if they are words.
+    pub(crate) fn words(&self) -> Option<&WordRows> {
+        self.words.as_ref()
+    }
+}
+
+/// The keys of a join, and the tables of the slice that is being joined. The slices of all keys are numbered one after
+/// another.
+#[derive(Debug)]
+pub struct QuerySlices {
+    keys: Vec<KeyQueries>,
+    /// The key of each slice, and its number among those of the key.
+    slices: Vec<(usize, usize)>,
+    kernel: Kernel,
+    tables: Mutex<Option<(usize, Arc<Queries<u64>>)>>,
+}
+
+impl QuerySlices {
+    /// Builds the tables if there is only one slice of one key.
+    ///
+    /// # Errors
+    /// The plan has more bits than the values have.
+    pub fn try_new(keys: Vec<KeyQueries>, kernel: Kernel) -> Result<Self> {
+        let mut slices = Self::unbuilt(keys, kernel);
+        if let [KeyQueries { n_slices: 1, values, plan, .. }] = slices.keys.as_mut_slice() {
+            let queries = Arc::new(Queries::try_new(std::mem::take(values), plan.clone(), kernel)?);
+            slices.tables = Mutex::new(Some((0, queries)));
+        }
+        Ok(slices)
+    }
+
+    /// Holds the values for others, who build the tables. Here no tables are built before they are asked for.
+    #[must_use]
+    pub fn unbuilt(keys: Vec<KeyQueries>, kernel: Kernel) -> Self {
+        debug_assert!(keys.first().is_some_and(|first| first.of.key == Key::Fingerprint), "fingerprints are a key");
+        let slices_of = |(number, key): (usize, &KeyQueries)| (0..key.n_slices).map(move |slice| (number, slice));
+        let slices = keys.iter().enumerate().flat_map(slices_of).collect();
+        Self { keys, slices, kernel, tables: Mutex::new(None) }
+    }
+
+    /// Returns the keys.
+    #[must_use]
+    pub fn keys(&self) -> &[KeyQueries] {
+        &self.keys
+    }
+
+    /// Returns the number of slices of all keys.
+    #[must_use]
+    pub fn n_slices(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Returns the key of a slice, and the slice's number among those of the key.
+    ///
+    /// # Panics
+    /// If there is no such slice.
+    #[must_use]
+    pub fn of_slice(&self, slice: usize) -> (&KeyQueries, usize) {
+        let (key, of_key) = self.slices[slice];
+        (&self.keys[key], of_key)
+    }
+
+    /// Returns the bits of a fingerprint.
+    #[must_use]
+    pub fn fingerprint_bits(&self) -> u32 {
+        self.keys[0].plan.bits()
+    }
+
     /// Returns the instructions of the join.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
     }
 
-    /// Returns the positions of a slice's values among all values.
+    /// Returns the places of a slice's values among all values of its key.
     #[must_use]
     pub fn values_of(&self, slice: usize) -> Range<usize> {
-        debug_assert!(slice < self.n_slices, "a slice is named by a number below their count");
-        slice * self.slice_values..self.n_values.min((slice + 1) * self.slice_values)
+        let (key, slice) = self.of_slice(slice);
+        slice * key.slice_values..key.n_values.min((slice + 1) * key.slice_values)
     }
 
     /// Returns the tables of a slice. The tables of another slice are given up first.
@@ -110,11 +182,12 @@ impl QuerySlices {
         *tables = None;
         let own = Arc::clone(self);
         let build = move || {
-            let values = own.values[own.values_of(slice)].to_vec();
-            Ok::<_, Fault>(Arc::new(Queries::try_new(values, own.plan.clone(), own.kernel)?))
+            let (key, _) = own.of_slice(slice);
+            let values = key.values[own.values_of(slice)].to_vec();
+            Ok::<_, Fault>(Arc::new(Queries::try_new(values, key.plan.clone(), own.kernel)?))
         };
         let queries = blocking("tables", build).await?;
-        tracing::debug!(slice, of = self.n_slices, bytes = queries.memory_bytes(), "query tables built");
+        tracing::debug!(slice, of = self.n_slices(), bytes = queries.memory_bytes(), "query tables built");
         *tables = Some((slice, Arc::clone(&queries)));
         Ok(queries)
     }
@@ -125,7 +198,7 @@ impl QuerySlices {
 pub struct SliceTables {
     /// The tables.
     pub queries: Arc<Queries<u64>>,
-    /// The position among all values at which the slice begins.
+    /// The position among all values of the key at which the slice begins.
     start: usize,
 }
 
@@ -136,8 +209,7 @@ impl SliceTables {
         self.start + self.queries.values().len()
     }
 
-    /// Finds the pairs of the values of `runs`, each of which ascends, with the values of the slice. All threads work
-    /// together. The pairs ascend, and name the values of the slice by their positions among all values. `probed` is called with
+    /// Finds the pairs of the values of `runs` with the values of the slice. All threads work together. The pairs ascend, and name the values of the slice by their positions among all values. `probed` is called with
     /// numbers of rows while the work goes on.
     ///
     /// # Errors
@@ -147,7 +219,7 @@ impl SliceTables {
     /// Panics if a run has more than `u32::MAX` values.
     pub fn map_together(
         &self,
-        runs: &[&[u64]],
+        runs: (&[&[u64]], RunOrder),
         scratch: &mut TogetherScratch<u64>,
         max_pairs: usize,
         probed: &(dyn Fn(usize) + Sync),

@@ -32,6 +32,13 @@ pub struct JoinArgs {
     /// Largest sketch distance of a pair [default: sketches are not verified]
     #[arg(long, value_name = "N")]
     pub max_sketch_distance: Option<u32>,
+    /// Words of 64 bits of the sketches that find existing documents too, within --max-word-distance
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "max_sketch_distance",
+        value_parser = clap::value_parser!(u32).range(0..=4))]
+    pub words: u32,
+    /// Largest Hamming distance of such a word
+    #[arg(long, value_name = "K", default_value_t = 8, requires = "words", value_parser = clap::value_parser!(u32).range(0..=63))]
+    pub max_word_distance: u32,
     /// Bits of the fingerprints
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = bits)]
     pub bits: u32,

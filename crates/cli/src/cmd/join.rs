@@ -1,7 +1,7 @@
 //! `nearprint join`.
 
 use nearprint_pipeline::JoinRequest;
-use nearprint_profile::JoinConfig;
+use nearprint_profile::{EarlierConfig, JoinConfig};
 
 use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
 use crate::args::{Global, JoinArgs};
@@ -15,7 +15,15 @@ pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
         itself: args.itself,
         output: job.folder().given(&args.output),
         bits: args.bits,
-        join: JoinConfig { max_distance: args.max_distance, max_sketch_distance: args.max_sketch_distance },
+        join: JoinConfig {
+            max_distance: args.max_distance,
+            max_sketch_distance: args.max_sketch_distance,
+            earlier: (args.words > 0).then_some(EarlierConfig {
+                max_distance: args.max_distance,
+                words: args.words,
+                max_word_distance: args.max_word_distance,
+            }),
+        },
         pairs: args.pairs.into(),
         max_pairs: args.max_pairs,
         if_exists: if_exists(args.replace),

@@ -10,7 +10,7 @@ use crate::plan::permutation::ones;
 use crate::plan::table_plan::TablePlan;
 use crate::probe::permuted_table::{PermutedTables, Scratch};
 use crate::probe::radix_sort::sort;
-use crate::probe::together::{FoundPairs, SharedScratch};
+use crate::probe::together::{FoundPairs, RunOrder, SharedScratch};
 
 /// Two distinct fingerprints within the plan's distance, as positions among the queries' values and among the existing
 /// fingerprints that were mapped.
@@ -134,7 +134,7 @@ impl<F: Width> Queries<F> {
     /// ```
     ///
     /// # Errors
-    /// [`TooManyPairs`] if there are more than `max_pairs`, where a fingerprint counts for each run that has it: map ranges of
+    /// [`TooManyPairs`] if there are more than `max_pairs`, where a fingerprint counts for each place that it stands in: map ranges of
     /// the runs one after another.
     ///
     /// # Panics
@@ -145,10 +145,10 @@ impl<F: Width> Queries<F> {
         scratch: &mut TogetherScratch<F>,
         max_pairs: usize,
     ) -> std::result::Result<Vec<NearExisting<F>>, TooManyPairs> {
-        self.map_together_counted(runs, scratch, max_pairs, &|_| ())
+        self.map_together_counted((runs, RunOrder::Ascending), scratch, max_pairs, &|_| ())
     }
 
-    /// As [`map_together`](Self::map_together), but `probed` is called, by any thread, with numbers of rows while the work
+    /// As [`map_together`](Self::map_together), but the runs may have any order, and `probed` is called, by any thread, with numbers of rows while the work
     /// goes on. The numbers add up to the rows of all runs, also if there are too many pairs.
     ///
     /// # Errors
@@ -158,16 +158,16 @@ impl<F: Width> Queries<F> {
     /// As there.
     pub fn map_together_counted(
         &self,
-        runs: &[&[F]],
+        (runs, order): (&[&[F]], RunOrder),
         scratch: &mut TogetherScratch<F>,
         max_pairs: usize,
         probed: &(dyn Fn(usize) + Sync),
     ) -> std::result::Result<Vec<NearExisting<F>>, TooManyPairs> {
         for run in runs {
             assert!(u32::try_from(run.len()).is_ok(), "positions in a run are 32-bit numbers: cut it");
-            debug_assert!(run.is_sorted(), "a run is in ascending order");
+            debug_assert!(order == RunOrder::Any || run.is_sorted(), "a run is in the order that is said");
         }
-        let FoundPairs { pairs, n_pairs } = self.tables.map_together(runs, &mut scratch.0, max_pairs, probed);
+        let FoundPairs { pairs, n_pairs } = self.tables.map_together((runs, order), &mut scratch.0, max_pairs, probed);
         if n_pairs > max_pairs {
             return Err(TooManyPairs { n_pairs });
         }

@@ -31,6 +31,15 @@ const KEPT_ROWS: usize = 1 << 22;
 /// The least number of rows that a thread writes into buckets.
 const CHUNK_ROWS: usize = 1 << 18;
 
+/// The order of the fingerprints of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunOrder {
+    /// They ascend, which spares a table the work of putting them in order.
+    Ascending,
+    /// They have any order, and may be repeated.
+    Any,
+}
+
 /// The memory that the threads need; it is kept from piece to piece.
 #[derive(Debug)]
 pub(crate) struct SharedScratch<F> {
@@ -78,12 +87,11 @@ struct Cut {
 }
 
 impl<F: Width> PermutedTables<F> {
-    /// Returns the pairs of fingerprints of `runs` with queries. Each run ascends in the plan's bits. A fingerprint that
-    /// several runs have may be in as many equal pairs. `probed` is called with numbers of rows while the work goes on;
+    /// Returns the pairs of fingerprints of `runs` with queries. A fingerprint that stands in several places may be in as many equal pairs. `probed` is called with numbers of rows while the work goes on;
     /// they add up to the rows of the runs. A stripe of one table counts its rows as a share of all tables.
     pub(crate) fn map_together(
         &self,
-        runs: &[&[F]],
+        (runs, order): (&[&[F]], RunOrder),
         scratch: &mut SharedScratch<F>,
         limit: usize,
         probed: &(dyn Fn(usize) + Sync),
@@ -110,7 +118,8 @@ impl<F: Width> PermutedTables<F> {
             let (prefix, mask) = (table.permutation.permute(first), table.permutation.permute(known));
             let rows = self.near_root(self.rows(t), (prefix, mask), list);
             let cut = self.cut(table, table.permutation.permute(differing), n_rows, rows.len());
-            let chunks = if table.permutation.is_identity() {
+            let in_order = table.permutation.is_identity() && order == RunOrder::Ascending;
+            let chunks = if in_order {
                 runs.par_iter().map(|run| self.in_place(run, cut)).collect()
             } else {
                 self.permuted(table, runs, cut, copy)
@@ -123,7 +132,7 @@ impl<F: Width> PermutedTables<F> {
                     // A thread that finds no memory kept takes new memory.
                     let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
                     let mut pairs = Vec::new();
-                    let n = self.join_stripe(t, &chunks, rows, cut, stripe, &mut own, &mut |a, b| {
+                    let n = self.join_stripe(t, (&chunks, in_order), rows, cut, stripe, &mut own, &mut |a, b| {
                         if n_pairs.fetch_add(1, Ordering::Relaxed) < limit {
                             pairs.push((a, b));
                         }
@@ -216,7 +225,7 @@ impl<F: Width> PermutedTables<F> {
     fn join_stripe(
         &self,
         t: usize,
-        chunks: &[Chunk<'_, F>],
+        (chunks, in_order): (&[Chunk<'_, F>], bool),
         rows: &[F],
         cut: Cut,
         stripe: usize,
@@ -245,7 +254,7 @@ impl<F: Width> PermutedTables<F> {
         let merge = self.merge(table);
         for b in buckets {
             let parts = || chunks.iter().map(|chunk| chunk.bucket(b)).filter(|part| !part.is_empty());
-            let run = match (parts().count(), table.permutation.is_identity()) {
+            let run = match (parts().count(), in_order) {
                 (0, _) => continue,
                 // One was counted.
                 (1, true) => parts().next().unwrap_or_default(),

@@ -7,3 +7,4 @@ pub mod query_rows;
 pub mod row_set;
 pub mod undecided;
 pub mod verify;
+pub mod word_rows;

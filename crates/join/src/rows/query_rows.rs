@@ -188,6 +188,20 @@ impl QueryRows {
         ClassOfRows(classes)
     }
 
+    /// Returns the value of each class; `values` are those of all rows.
+    ///
+    /// # Panics
+    /// If there are fewer values.
+    #[must_use]
+    pub fn class_values<F: Copy>(&self, values: &[F]) -> Vec<F> {
+        let mut of_classes = Vec::with_capacity(self.n_classes());
+        for (number, &value) in (0..self.values.n_groups()).zip(values) {
+            of_classes.resize(self.classes_of(number).end as usize, value);
+        }
+        debug_assert_eq!(of_classes.len(), self.n_classes(), "each value has its classes");
+        of_classes
+    }
+
     /// Returns the classes of a value.
     #[must_use]
     pub fn classes_of(&self, value: u32) -> std::ops::Range<u32> {

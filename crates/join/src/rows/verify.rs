@@ -1,12 +1,40 @@
 //! The one place where a candidate becomes a pair.
 
 use nearprint_fingerprint::{JudgeConfig, Sketch};
+use serde::{Deserialize, Serialize};
 
-/// The distances that make two documents near-duplicates.
+/// What is compared of two documents to find candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Key {
+    /// Their fingerprints.
+    Fingerprint,
+    /// A [word](Sketch::word) of their sketches.
+    Word(u8),
+}
+
+/// The words of sketches that are keys beside the fingerprint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WordKeys {
+    /// The number of words: so many of the first ones, at most [`Sketch::WORDS`].
+    pub n: u8,
+    /// The largest Hamming distance of two words that counts.
+    pub max_distance: u8,
+}
+
+impl WordKeys {
+    /// No word is a key.
+    pub const NONE: Self = Self { n: 0, max_distance: 0 };
+}
+
+/// The distances that make two documents near-duplicates: a candidate is near in any of the keys, and a pair is a candidate
+/// whose sketches are near too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verifier {
     /// The largest Hamming distance of two fingerprints that counts.
     pub max_distance: u8,
+    /// The words of sketches by which two documents whose fingerprints are not near are candidates too.
+    pub words: WordKeys,
     /// The largest distance of two sketches that counts; `None` leaves sketches out.
     pub max_sketch_distance: Option<u16>,
     /// The largest distance of two sketches at which a judge reads the texts of two documents whose sketches are not near. `None`
@@ -62,12 +90,38 @@ impl Verifier {
         Self { max_sketch_distance: near, judged_to: limit(judge.max_sketch_distance), ..self }
     }
 
-    /// Returns whether two documents at these distances are near-duplicates.
+    /// Returns the first key in which two documents are near, with their fingerprints at this distance, or `None` if they are
+    /// no candidates. The fingerprint comes before the words.
     ///
     /// ```
-    /// use nearprint_join::{SketchDistance, Verifier};
+    /// use nearprint_fingerprint::Sketch;
+    /// use nearprint_join::{Key, Verifier, WordKeys};
     ///
-    /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(40), judged_to: None };
+    /// let words = WordKeys { n: 2, max_distance: 1 };
+    /// let verifier = Verifier { max_distance: 3, words, max_sketch_distance: Some(40), judged_to: None };
+    /// let [a, b] = [[0; 32], [3; 32]].map(Sketch);
+    /// let mut second = b;
+    /// second.0[8..16].fill(0);
+    /// assert_eq!(verifier.first_key(3, Some(&a), Some(&b)), Some(Key::Fingerprint));
+    /// assert_eq!(verifier.first_key(4, Some(&a), Some(&second)), Some(Key::Word(1)));
+    /// assert_eq!((verifier.first_key(4, Some(&a), Some(&b)), verifier.first_key(4, Some(&a), None)), (None, None));
+    /// ```
+    #[must_use]
+    pub fn first_key(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<Key> {
+        if distance <= self.max_distance {
+            return Some(Key::Fingerprint);
+        }
+        let (a, b) = a.zip(b).filter(|_| self.words.n > 0)?;
+        let is_near = |word: &u8| (a.word(*word) ^ b.word(*word)).count_ones() <= u32::from(self.words.max_distance);
+        (0..self.words.n).find(is_near).map(Key::Word)
+    }
+
+    /// Returns whether two documents with near fingerprints, at these distances, are near-duplicates.
+    ///
+    /// ```
+    /// use nearprint_join::{SketchDistance, Verifier, WordKeys};
+    ///
+    /// let verifier = Verifier { max_distance: 3, words: WordKeys::NONE, max_sketch_distance: Some(40), judged_to: None };
     /// assert!(verifier.allows(3, SketchDistance::Bits(40)));
     /// assert!(!verifier.allows(4, SketchDistance::Bits(0)));
     /// assert!(!verifier.allows(0, SketchDistance::Missing));
@@ -75,21 +129,25 @@ impl Verifier {
     /// ```
     #[must_use]
     pub fn allows(&self, distance: u8, sketches: SketchDistance) -> bool {
-        let sketches_are_near = match (self.max_sketch_distance, sketches) {
+        distance <= self.max_distance && self.allows_sketches(sketches)
+    }
+
+    fn allows_sketches(&self, sketches: SketchDistance) -> bool {
+        match (self.max_sketch_distance, sketches) {
             (None, _) | (_, SketchDistance::NotCompared) => true,
             (Some(_), SketchDistance::Missing) => false,
             (Some(limit), SketchDistance::Bits(bits)) => bits <= limit,
-        };
-        distance <= self.max_distance && sketches_are_near
+        }
     }
 
     /// Returns what the distances of two documents say.
     ///
     /// ```
     /// use nearprint_fingerprint::{JudgeConfig, Sketch};
-    /// use nearprint_join::{Nearness, SketchDistance, Verifier};
+    /// use nearprint_join::{Nearness, SketchDistance, Verifier, WordKeys};
     ///
-    /// let verifier = Verifier { max_distance: 3, max_sketch_distance: Some(8), judged_to: Some(40) };
+    /// let words = WordKeys::NONE;
+    /// let verifier = Verifier { max_distance: 3, words, max_sketch_distance: Some(8), judged_to: Some(40) };
     /// let [a, b, c] = [[0; 32], [1; 32], [3; 32]].map(Sketch);
     /// let of = |distance, other| verifier.nearness(distance, Some(&a), Some(other));
     /// assert_eq!(of(3, &a), Nearness::Near(SketchDistance::Bits(0)));
@@ -97,14 +155,14 @@ impl Verifier {
     /// ```
     #[must_use]
     pub fn nearness(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Nearness {
-        if distance > self.max_distance {
+        if self.first_key(distance, a, b).is_none() {
             return Nearness::Far;
         }
         let sketches = match self.max_sketch_distance {
             None => SketchDistance::NotCompared,
             Some(_) => SketchDistance::of(a, b),
         };
-        if self.allows(distance, sketches) {
+        if self.allows_sketches(sketches) {
             return Nearness::Near(sketches);
         }
         match sketches {
@@ -123,5 +181,13 @@ impl Verifier {
             Nearness::Near(sketches) => Some(sketches),
             Nearness::Undecided(_) | Nearness::Far => None,
         }
+    }
+
+    /// Does the same as [`verify`](Self::verify), but only if `key` is the first key in which the two are near. So of joins by one
+    /// key each, one finds a pair, and the others leave it out.
+    #[must_use]
+    pub fn verify_by(&self, key: Key, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
+        let is_first = self.words.n == 0 || self.first_key(distance, a, b) == Some(key);
+        if is_first { self.verify(distance, a, b) } else { None }
     }
 }

@@ -232,7 +232,8 @@ impl Plan {
         let judge = profile.judge().map(|judge| ProfileJudge { judge, verifier: own });
         let sketches = if profile.sketch.is_some() { sketch_limits(of_sketches) } else { Vec::new() };
         let listed = listed.unwrap_or(0).max(own.max_distance.into());
-        let widest = JoinConfig { max_distance: listed, max_sketch_distance: None }.verifier(profile.bits)?;
+        let widest =
+            JoinConfig { max_distance: listed, max_sketch_distance: None, earlier: None }.verifier(profile.bits)?;
         let has_sketches = profile.sketch.is_some();
         Ok(Self {
             bits: profile.bits,

@@ -124,7 +124,7 @@ pub async fn draw_sheet(
         Some(page) => Some(OutputFile::try_new(storage, page, request.if_exists).await?),
         None => None,
     };
-    let limits = JoinConfig { max_distance: request.max_distance, max_sketch_distance: None };
+    let limits = JoinConfig { max_distance: request.max_distance, max_sketch_distance: None, earlier: None };
     let verifier = limits.verifier(request.profile.bits)?;
     let max_sketch_distance = request.profile.sketch.is_some().then_some(u16::MAX);
     let verifier = Verifier { max_sketch_distance, ..verifier };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_fault::{Fault, Result, Words, key, words};
-use nearprint_join::{SketchDistance, Verifier};
+use nearprint_join::{SketchDistance, Verifier, WordKeys};
 use nearprint_profile::{HtmlText, ProfileConfig};
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -163,7 +163,8 @@ impl PairLimits {
         // No distance is larger than 128.
         let max_distance = u8::try_from(self.distance).unwrap_or(u8::MAX);
         let sketches = row.sketch_distance.map_or(SketchDistance::Missing, SketchDistance::Bits);
-        Verifier { max_distance, max_sketch_distance: self.sketch, judged_to: None }.allows(row.distance, sketches)
+        Verifier { max_distance, words: WordKeys::NONE, max_sketch_distance: self.sketch, judged_to: None }
+            .allows(row.distance, sketches)
     }
 }
 

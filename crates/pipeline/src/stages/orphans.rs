@@ -58,8 +58,10 @@ pub struct Redeciding<'a> {
     pub names: ReferenceNames,
     /// The bits of a fingerprint.
     pub bits: u32,
-    /// What makes a pair.
+    /// What makes a pair of an orphan and another document.
     pub verifier: Verifier,
+    /// What makes a pair of two orphans.
+    pub own_verifier: Verifier,
     /// The rule by which documents are dropped.
     pub clusters: ClusterRule,
     /// The largest lost share with which the rule drops a document.
@@ -211,7 +213,7 @@ impl Redeciding<'_> {
             + tonight.rows.memory_bytes()
             + tonight.recrawls.memory_bytes()
             + Decisions::bytes_of(tonight.batch.len());
-        let Self { names: references, bits, verifier, clusters, loss, .. } = self;
+        let Self { names: references, bits, verifier, own_verifier, clusters, loss, .. } = self;
         let (itself, decides) = (true, Some(clusters));
         let join = Join {
             existing,
@@ -219,6 +221,7 @@ impl Redeciding<'_> {
             itself,
             bits,
             verifier,
+            own_verifier,
             decides,
             loss,
             judge: None,

@@ -17,7 +17,7 @@ pub(super) fn profile() -> ProfileConfig {
         },
         fingerprint: FingerprintConfig::default(),
         sketch: Some(SketchConfig { shingle: 2, seed: 0, tokenizer: None }),
-        join: JoinConfig { max_distance: 8, max_sketch_distance: Some(40) },
+        join: JoinConfig { max_distance: 8, max_sketch_distance: Some(40), earlier: None },
         judge: None,
         max_lost_share: 0.04,
     }

@@ -17,7 +17,7 @@ pub(super) fn profile() -> ProfileConfig {
         },
         fingerprint: FingerprintConfig::default(),
         sketch: None,
-        join: JoinConfig { max_distance: 3, max_sketch_distance: None },
+        join: JoinConfig { max_distance: 3, max_sketch_distance: None, earlier: None },
         judge: None,
         max_lost_share: usual_lost_share(),
     }

@@ -2,13 +2,14 @@
 
 use nearprint_fingerprint::JudgeConfig;
 
+use super::default::EARLIER;
 use crate::config::{JoinConfig, ProfileConfig};
 
 pub(super) const ABOUT: &str = "the default's fingerprints, of which fewer are near-duplicates: sketches within 24, and texts that are nearly equal";
 
 pub(super) fn profile() -> ProfileConfig {
     ProfileConfig {
-        join: JoinConfig { max_distance: 12, max_sketch_distance: Some(24) },
+        join: JoinConfig { max_distance: 12, max_sketch_distance: Some(24), earlier: Some(EARLIER) },
         judge: Some(JudgeConfig {
             min_sketch_distance: 24,
             max_sketch_distance: 80,

@@ -18,16 +18,16 @@ use crate::query_slices::QuerySlices;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapTask {
-    /// Probes with a piece of the existing fingerprints, by all threads together.
+    /// Probes with the values of a piece of the existing documents in a key, by all threads together.
     Existing {
         /// The row groups of the piece, each at most once.
         #[serde(rename = "slices")]
         piece: Vec<FileRowGroups>,
-        /// The slice of the queries in whose tables the task looks.
+        /// The slice of a key's queries in whose tables the task looks.
         #[serde(rename = "part")]
         slice: usize,
     },
-    /// Probes with the queries' own distinct fingerprints. If there is one slice, the task finds the pairs that stand in
+    /// Probes with the queries' own distinct fingerprints. If their key has one slice, the task finds the pairs that stand in
     /// a range of the table that finds them. If there are several slices, it finds the pairs of the slice's values with
     /// larger values in a range. In both cases, it also pairs the documents behind each value of the range that belongs
     /// to the slice.
@@ -51,7 +51,7 @@ impl MapTask {
     }
 }
 
-/// Some row groups of a file of existing fingerprints.
+/// Some row groups of a file of existing documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRowGroups {
     /// The path or URL of the file.
@@ -77,9 +77,11 @@ pub struct MapContext {
     pub batch: Arc<QueryBatch>,
     /// The documents behind each distinct fingerprint of the batch.
     pub rows: Arc<QueryRows>,
-    /// The distinct fingerprints of the batch, and their tables.
+    /// The fingerprint of each class. Empty if no word is a key.
+    pub class_fingerprints: Arc<Vec<u64>>,
+    /// The distinct values of the batch in each key, and their tables.
     pub queries: Arc<QuerySlices>,
-    /// The largest distances of a pair.
+    /// The largest distances of a pair with an existing document.
     pub verifier: Verifier,
     /// The same for two documents of the batch: a judge may have their texts.
     pub own_verifier: Verifier,
@@ -96,7 +98,7 @@ pub struct MapContext {
     pub want: Want,
     /// Decisions need the pairs of classes, which leave the tasks as notes.
     pub notes_classes: bool,
-    /// Files of existing fingerprints, by URL.
+    /// Files of existing fingerprints, and of the sketches whose words are keys, by URL.
     pub files: Arc<HashMap<String, ExistingFile>>,
     /// Memory and threads of this process.
     pub room: Arc<Room>,

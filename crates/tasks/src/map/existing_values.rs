@@ -1,31 +1,32 @@
-//! Existing fingerprints that are mapped together, and the rows behind them.
+//! Values of existing documents in a key that are mapped together, and the rows behind them.
 
 use std::ops::Range;
 
 use nearprint_join::{Kernel, Width};
 
-use super::context::FileRowGroups;
 use nearprint_storage::row_number;
 
-/// Row groups of a file of existing fingerprints, in memory.
-#[derive(Debug)]
-pub(super) struct DecodedFile {
-    pub(super) of: FileRowGroups,
-    pub(super) values: ExistingValues,
-}
-
-/// The distinct fingerprints of some row groups, ascending, and the rows behind each. Rows count from the first row
+/// Distinct values of some row groups in a key, ascending, and the rows behind each. Rows count from the first row
 /// group on.
 #[derive(Debug)]
 pub(super) struct ExistingValues {
     values: Vec<u64>,
     /// `starts[v]..starts[v + 1]` are the places of value v. Empty if each value has one place, its own position.
     starts: Vec<u32>,
-    /// The rows by place. Empty if places are rows, because the fingerprints ascend by row.
+    /// The rows by place. Empty if places are rows, because the values ascend by row.
     rows: Vec<u32>,
 }
 
 impl ExistingValues {
+    /// Groups the rows of some values, of which there are few; `found` has both.
+    pub(super) fn of_rows(mut found: Vec<(u64, u32)>) -> Self {
+        found.sort_unstable();
+        let (values, rows) = found.into_iter().unzip();
+        let mut grouped = Self { values, starts: Vec::new(), rows };
+        grouped.collapse();
+        grouped
+    }
+
     /// Groups the fingerprints of all rows, which are in row order.
     pub(super) fn group(kernel: Kernel, fingerprints: Vec<u64>) -> Self {
         let mut grouped = Self { values: fingerprints, starts: Vec::new(), rows: Vec::new() };
@@ -67,7 +68,7 @@ impl ExistingValues {
         self.values.truncate(n_values);
     }
 
-    /// Returns the distinct fingerprints, ascending.
+    /// Returns the distinct values, ascending.
     pub(super) fn values(&self) -> &[u64] {
         &self.values
     }

@@ -9,13 +9,13 @@ use nearprint_storage::row_number;
 use super::context::{MapContext, PAIRS_HELD};
 use super::counts::{MapCounts, Seen};
 use super::pair_writer::PairWriter;
-use crate::query_slices::SliceTables;
+use crate::query_slices::{KeyQueries, SliceTables};
 use crate::stream::Sender;
 
 /// Maps a range of the queries' own values, which lies in the slice of the tables or behind it.
 pub(super) fn map_itself(
     context: &MapContext,
-    tables: &SliceTables,
+    (key, tables): (&KeyQueries, &SliceTables),
     values: Range<usize>,
     sender: Sender,
 ) -> Result<MapCounts> {
@@ -30,7 +30,7 @@ pub(super) fn map_itself(
     // The ranges that are not mapped yet. They do not overlap, and have all values between them that are left.
     let mut unmapped = vec![values];
     while let Some(range) = unmapped.pop() {
-        match map_range(context, tables, range.clone(), &seen) {
+        match map_range(context, (key, tables), range.clone(), &seen) {
             Ok(pairs) => {
                 counts.n_candidates += pairs.len() as u64;
                 for pair in pairs {
@@ -48,7 +48,7 @@ pub(super) fn map_itself(
 /// Returns the pairs of a range. A single value has as many as it has, because it cannot be cut.
 fn map_range(
     context: &MapContext,
-    tables: &SliceTables,
+    (key, tables): (&KeyQueries, &SliceTables),
     range: Range<usize>,
     seen: &Seen,
 ) -> std::result::Result<Vec<Pair>, TooManyPairs> {
@@ -61,10 +61,10 @@ fn map_range(
         }
     };
     context.room.map(|scratch| {
-        if context.queries.n_slices() == 1 {
+        if key.n_slices() == 1 {
             return tables.queries.map_self_counted(range, scratch, &mut |n| seen.add(n), found);
         }
-        tables.map(range.start, &context.queries.values()[range], scratch, |pair| {
+        tables.map(range.start, &key.values()[range], scratch, |pair| {
             // Values of the slice meet each other in both orders, and themselves.
             if pair.query < pair.existing {
                 found(pair);

@@ -1,8 +1,11 @@
-//! Mapping of a piece of the existing fingerprints: by all threads together, range by range.
+//! Mapping of a piece of the existing documents in a key: by all threads together, range by range.
 //!
-//! A piece is read and decoded file by file, and mapped as one: its files share the tables, and a range of values is cut
-//! out of all of them. The pairs that come of it name values. They go back to the files that have these values, and
+//! A piece is read and decoded file by file, and mapped as one: its files share the tables, and a range of each is mapped with
+//! those of the others. The pairs that come of it name values. They go back to the files that have these values, and
 //! [`expand`] finds the documents.
+//!
+//! Fingerprints ascend, so a range has those between two values, and values are told from rows. Words stand in the order of the
+//! rows, so a range has those of some rows, and the rows of the few words in pairs are looked up.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,7 +13,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{NearExisting, Pair, TogetherScratch, TooManyPairs};
+use nearprint_join::{Key, NearExisting, Pair, RunOrder, TogetherScratch, TooManyPairs, WordRows};
 use nearprint_parquet::fingerprint_column::{self, FetchedColumn};
 use nearprint_storage::{in_pool, row_number};
 use nearprint_store::{ExistingFile, delta_kernel};
@@ -18,17 +21,19 @@ use rayon::prelude::*;
 
 use super::context::{FileRowGroups, MapContext, PAIRS_HELD, Room};
 use super::counts::{Fetched, MapCounts, Seen};
-use super::existing_values::{DecodedFile, ExistingValues};
-use super::expand::{Fetch, expand, fetches};
+use super::existing_values::ExistingValues;
+use super::expand::{Fetch, FileValues, expand, fetches};
+use super::piece_words::WordsOfFile;
 use crate::query_slices::SliceTables;
 use crate::stream::Sender;
 
 /// The number of fetches of documents of a piece that are under way at the same time.
 const FETCHED_AT_ONCE: usize = 8;
 
-/// Maps a piece.
+/// Maps a piece in the key of a slice.
 pub(super) async fn map_piece(
     context: &Arc<MapContext>,
+    slice: usize,
     tables: &Arc<SliceTables>,
     piece: Vec<FileRowGroups>,
     sender: &Sender,
@@ -51,19 +56,25 @@ pub(super) async fn map_piece(
         }
     };
     let fingerprint_bytes = columns.iter().flatten().map(FetchedColumn::n_bytes).sum();
-    let own = Arc::clone(context);
-    let piece = Arc::new(context.room.compute(move || DecodedPiece::decode(&own, piece, columns)).await?);
+    let fetched = Fetched::default();
+    let piece = match context.queries.of_slice(slice).0.of().key {
+        Key::Fingerprint => {
+            let own = Arc::clone(context);
+            context.room.compute(move || MappedPiece::decode(&own, piece, columns)).await?
+        }
+        Key::Word(word) => MappedPiece::read_words(context, piece, columns, word, &fetched).await?,
+    };
+    let piece = Arc::new(piece);
     drop(permit);
     let n_rows = piece.n_rows();
     let mut counts = MapCounts { n_rows, fingerprint_bytes, ..MapCounts::default() };
-    let fetched = Fetched::default();
     let seen = Arc::new(Seen::new(&context.progress, n_rows));
-    // Ranges that are not mapped yet. They do not overlap, and each value that is left is in one of them, with all files
-    // that have it.
-    let mut unmapped = vec![piece.all_values()];
+    // Ranges that are not mapped yet. They do not overlap, and each row that is left is in one of them. Of fingerprints, all rows
+    // of a value are.
+    let mut unmapped = vec![piece.whole()];
     while let Some(ranges) = unmapped.pop() {
-        let (own, theirs, counted) = (Arc::clone(&piece), Arc::clone(tables), Arc::clone(&seen));
-        let mapped = context.room.map_together(move |scratch| own.map(&theirs, ranges, scratch, &counted)).await?;
+        let (own, theirs, counted, now) = (Arc::clone(&piece), Arc::clone(tables), Arc::clone(&seen), ranges.clone());
+        let mapped = context.room.map_together(move |scratch| own.map(&theirs, now, scratch, &counted)).await?;
         let near = match mapped {
             Mapped::Pairs(near) => near,
             Mapped::Cut(smaller) => {
@@ -71,14 +82,18 @@ pub(super) async fn map_piece(
                 continue;
             }
         };
-        let own = Arc::clone(&piece);
-        let pairs = context.room.compute(move || Ok(own.pairs_by_file(&near))).await?;
-        counts.n_candidates += pairs.iter().map(|pairs| pairs.len() as u64).sum::<u64>();
-        let found = piece.files.iter().zip(&pairs);
-        let wanted: Vec<(&DecodedFile, Fetch<'_>)> =
-            found.flat_map(|(file, pairs)| fetches(pairs, &file.values).into_iter().map(move |f| (file, f))).collect();
+        let (own, theirs) = (Arc::clone(&piece), Arc::clone(context));
+        let found = context.room.compute(move || own.by_file(&theirs, slice, &ranges, &near)).await?;
+        counts.n_candidates += found.iter().map(|found| found.pairs.len() as u64).sum::<u64>();
+        let mut wanted: Vec<(FileValues<'_>, Fetch<'_>)> = Vec::new();
+        for (file, found) in piece.files.iter().zip(&found) {
+            let file = found.in_file(file)?;
+            wanted.extend(fetches(&found.pairs, file.values).into_iter().map(|fetch| (file, fetch)));
+        }
         stream::iter(wanted.into_iter().map(Ok))
-            .try_for_each_concurrent(FETCHED_AT_ONCE, |(file, fetch)| expand(context, file, fetch, &fetched, sender))
+            .try_for_each_concurrent(FETCHED_AT_ONCE, |(file, fetch)| {
+                expand(context, slice, file, fetch, &fetched, sender)
+            })
             .await?;
     }
     seen.all();
@@ -91,7 +106,7 @@ const READ_AT_ONCE: usize = 16;
 
 /// Returns the bytes of the columns of a piece, or `None` if they are not only read but decoded too.
 fn packed_bytes(context: &MapContext, piece: &[FileRowGroups]) -> Result<Option<u64>> {
-    let bits = context.queries.plan().bits();
+    let bits = context.queries.fingerprint_bits();
     let mut n_bytes = Some(0);
     for of in piece {
         let of_file = fingerprint_column::packed_bytes(&file(context, of)?.parquet, of.row_groups.clone(), bits);
@@ -107,7 +122,7 @@ fn file<'a>(context: &'a MapContext, of: &FileRowGroups) -> Result<&'a ExistingF
 
 /// Reads the columns of the row groups of each file.
 async fn fetch_columns(context: &MapContext, piece: &[FileRowGroups]) -> Result<Vec<Vec<FetchedColumn>>> {
-    let bits = context.queries.plan().bits();
+    let bits = context.queries.fingerprint_bits();
     let mut fetches = Vec::new();
     for of in piece {
         let existing = file(context, of)?;
@@ -121,18 +136,66 @@ async fn fetch_columns(context: &MapContext, piece: &[FileRowGroups]) -> Result<
 
 /// A piece in memory. Whoever is last to hold it gives its memory back to the room.
 #[derive(Debug)]
-struct DecodedPiece {
-    files: Vec<DecodedFile>,
+struct MappedPiece {
+    files: Vec<MappedFile>,
     room: Arc<Room>,
 }
 
-impl Drop for DecodedPiece {
-    fn drop(&mut self) {
-        self.room.keep_values(self.files.drain(..).map(|file| file.values.into_room()).collect());
+/// Row groups of a file of existing documents, in memory.
+#[derive(Debug)]
+struct MappedFile {
+    of: FileRowGroups,
+    values: ValuesOfFile,
+}
+
+#[derive(Debug)]
+enum ValuesOfFile {
+    Fingerprints(ExistingValues),
+    Words(WordsOfFile),
+}
+
+impl ValuesOfFile {
+    /// Returns what is mapped: the distinct fingerprints, ascending, or the words of all rows.
+    fn mapped(&self) -> &[u64] {
+        match self {
+            Self::Fingerprints(values) => values.values(),
+            Self::Words(of_file) => &of_file.words,
+        }
     }
 }
 
-/// The range of values of each file of a piece that are mapped together.
+/// The pairs of a file, sorted by existing value.
+#[derive(Debug)]
+struct FoundInFile {
+    pairs: Vec<Pair>,
+    /// The words in pairs, and the fingerprint of each row that has one, by row. `None` if the values are the fingerprints.
+    words: Option<(ExistingValues, Vec<(u32, u64)>)>,
+}
+
+impl FoundInFile {
+    fn in_file<'a>(&'a self, file: &'a MappedFile) -> Result<FileValues<'a>> {
+        let (values, fingerprints) = match (&self.words, &file.values) {
+            (Some((values, fingerprints)), _) => (values, Some(fingerprints.as_slice())),
+            (None, ValuesOfFile::Fingerprints(values)) => (values, None),
+            (None, ValuesOfFile::Words(_)) => {
+                return Err(Fault::internal("map", "words were found without their rows"));
+            }
+        };
+        Ok(FileValues { of: &file.of, values, fingerprints })
+    }
+}
+
+impl Drop for MappedPiece {
+    fn drop(&mut self) {
+        let memory = self.files.drain(..).map(|file| match file.values {
+            ValuesOfFile::Fingerprints(values) => values.into_room(),
+            ValuesOfFile::Words(of_file) => of_file.words,
+        });
+        self.room.keep_values(memory.collect());
+    }
+}
+
+/// The range of each file of a piece that are mapped together: of its distinct fingerprints, or of its rows.
 type Ranges = Vec<Range<usize>>;
 
 /// The outcome of mapping ranges.
@@ -143,31 +206,58 @@ enum Mapped {
     Cut(Vec<Ranges>),
 }
 
-impl DecodedPiece {
+impl MappedPiece {
     /// Decodes the columns of a piece, by all threads.
     fn decode(context: &MapContext, piece: Vec<FileRowGroups>, columns: Vec<Vec<FetchedColumn>>) -> Result<Self> {
         let decoded = piece.into_par_iter().zip(columns).map(|(of, columns)| {
-            let values = decode(context, &of.file, &columns)?;
-            Ok(DecodedFile { of, values })
+            let fingerprints = decode(context, &of.file, &columns)?;
+            let values = ExistingValues::group(context.queries.kernel(), fingerprints);
+            Ok(MappedFile { of, values: ValuesOfFile::Fingerprints(values) })
         });
-        let files = in_pool(|| decoded.collect::<Result<Vec<DecodedFile>>>())?;
+        let files = in_pool(|| decoded.collect::<Result<Vec<MappedFile>>>())?;
+        Ok(Self { files, room: Arc::clone(&context.room) })
+    }
+
+    /// Reads a word of each sketch of a piece. The columns of the fingerprints stay as they were read.
+    async fn read_words(
+        context: &MapContext,
+        piece: Vec<FileRowGroups>,
+        columns: Vec<Vec<FetchedColumn>>,
+        word: u8,
+        fetched: &Fetched,
+    ) -> Result<Self> {
+        let mut files = Vec::with_capacity(piece.len());
+        for (of, fingerprints) in piece.into_iter().zip(columns) {
+            let parquet = &file(context, &of)?.parquet;
+            let words = WordsOfFile::read(parquet, &of.row_groups, word, fingerprints, fetched).await?;
+            files.push(MappedFile { of, values: ValuesOfFile::Words(words) });
+        }
         Ok(Self { files, room: Arc::clone(&context.room) })
     }
 
     fn n_rows(&self) -> u64 {
-        self.files.iter().map(|file| file.values.n_places() as u64).sum()
+        let of_file = |file: &MappedFile| match &file.values {
+            ValuesOfFile::Fingerprints(values) => values.n_places() as u64,
+            ValuesOfFile::Words(of_file) => of_file.words.len() as u64,
+        };
+        self.files.iter().map(of_file).sum()
     }
 
-    fn all_values(&self) -> Ranges {
-        self.files.iter().map(|file| 0..file.values.values().len()).collect()
+    fn whole(&self) -> Ranges {
+        self.files.iter().map(|file| 0..file.values.mapped().len()).collect()
+    }
+
+    /// Returns whether the values of all files ascend.
+    fn ascends(&self) -> bool {
+        self.files.iter().all(|file| matches!(file.values, ValuesOfFile::Fingerprints(_)))
     }
 
     /// Maps ranges, or cuts them if they have too many pairs.
     fn map(&self, tables: &SliceTables, ranges: Ranges, scratch: &mut TogetherScratch<u64>, seen: &Seen) -> Mapped {
         debug_assert_eq!(ranges.len(), self.files.len(), "each file of a piece has a range, which may be empty");
         let runs: Vec<&[u64]> =
-            self.files.iter().zip(&ranges).map(|(file, range)| &file.values.values()[range.clone()]).collect();
-        let n_values: usize = self.files.iter().map(|file| file.values.values().len()).sum();
+            self.files.iter().zip(&ranges).map(|(file, range)| &file.values.mapped()[range.clone()]).collect();
+        let n_values: usize = self.files.iter().map(|file| file.values.mapped().len()).sum();
         let held = (n_values / 4).max(PAIRS_HELD);
         // A piece without files has no run, and nothing to map.
         let longest = runs.iter().copied().max_by_key(|run| run.len()).unwrap_or_default();
@@ -175,30 +265,84 @@ impl DecodedPiece {
         few.sort_unstable();
         few.dedup();
         // A single value, which many files may have, has no more pairs than there are queries.
-        let (mapped, limit): (&[&[u64]], usize) = match few.len() {
-            0 => (&runs, held),
-            1 => (&[&few], usize::MAX),
-            _ => return Mapped::Cut(cut_at(ranges, &runs, few.into_iter().skip(1))),
+        let (mapped, limit): (&[&[u64]], usize) = match (few.len(), self.ascends()) {
+            (0, _) => (&runs, held),
+            (1, _) => (&[&few], usize::MAX),
+            (_, true) => return Mapped::Cut(cut_at(ranges, &runs, few.into_iter().skip(1))),
+            (_, false) => return Mapped::Cut(each_alone(&ranges)),
         };
-        match tables.map_together(mapped, scratch, limit, &|n| seen.add(n)) {
+        let order = if self.ascends() { RunOrder::Ascending } else { RunOrder::Any };
+        match tables.map_together((mapped, order), scratch, limit, &|n| seen.add(n)) {
             Ok(near) => Mapped::Pairs(near),
             // Each cut has a value of the longest run before it and behind it, so the ranges become smaller.
             Err(TooManyPairs { n_pairs }) => {
                 let n = n_pairs.div_ceil(held / 2).min(longest.len());
+                if order == RunOrder::Any {
+                    return Mapped::Cut((0..n).map(|i| nth_of(&ranges, i, n)).collect());
+                }
                 let values = (1..n).map(|i| longest[i * longest.len() / n]);
                 Mapped::Cut(cut_at(ranges, &runs, values))
             }
         }
     }
 
-    /// Returns the pairs of each file, by the positions of its values.
-    fn pairs_by_file(&self, near: &[NearExisting<u64>]) -> Vec<Vec<Pair>> {
-        in_pool(|| self.files.par_iter().map(|file| pairs_of(near, file.values.values())).collect())
+    /// Returns the pairs of each file, of which these ranges were mapped.
+    fn by_file(
+        &self,
+        context: &MapContext,
+        slice: usize,
+        ranges: &Ranges,
+        near: &[NearExisting<u64>],
+    ) -> Result<Vec<FoundInFile>> {
+        let mut wanted: Vec<u64> = if self.ascends() { Vec::new() } else { near.iter().map(|p| p.existing).collect() };
+        wanted.dedup();
+        let of_file = |(file, range): (&MappedFile, &Range<usize>)| match &file.values {
+            ValuesOfFile::Fingerprints(values) => {
+                Ok(FoundInFile { pairs: pairs_of(near, values.values()), words: None })
+            }
+            ValuesOfFile::Words(words) => {
+                let values = words.rows_of(&wanted, range.clone());
+                by_words_alone(context, slice, (&file.of, words), values, near)
+            }
+        };
+        in_pool(|| self.files.par_iter().zip(ranges).map(of_file).collect())
     }
 }
 
-/// Decodes the columns of consecutive row groups of a file.
-fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<ExistingValues> {
+/// Returns the pairs of a file in a word, of which some rows have these values. Pairs are left out whose documents are all near
+/// in their fingerprints: they are found by these.
+fn by_words_alone(
+    context: &MapContext,
+    slice: usize,
+    (of, words): (&FileRowGroups, &WordsOfFile),
+    values: ExistingValues,
+    near: &[NearExisting<u64>],
+) -> Result<FoundInFile> {
+    let mut pairs = pairs_of(near, values.values());
+    let Some(classes) = context.queries.of_slice(slice).0.words().filter(|_| !pairs.is_empty()) else {
+        return Ok(FoundInFile { pairs: Vec::new(), words: Some((values, Vec::new())) });
+    };
+    let all = decode(context, &of.file, &words.fingerprints)?;
+    let all_rows = 0..usize::MAX;
+    pairs.retain(|pair| {
+        values.rows(pair.existing, &all_rows).any(|row| is_far_from_some(context, classes, pair, all[row as usize]))
+    });
+    let in_pairs = pairs.chunk_by(|a, b| a.existing == b.existing).map(|of_value| of_value[0].existing);
+    let rows = in_pairs.flat_map(|value| values.rows(value, &all_rows));
+    let mut fingerprints: Vec<(u32, u64)> = rows.map(|row| (row, all[row as usize])).collect();
+    fingerprints.sort_unstable();
+    Ok(FoundInFile { pairs, words: Some((values, fingerprints)) })
+}
+
+/// Returns whether a fingerprint is not near that of some class behind the query word of a pair.
+fn is_far_from_some(context: &MapContext, classes: &WordRows, pair: &Pair, fingerprint: u64) -> bool {
+    let max_distance = u32::from(context.verifier.max_distance);
+    let is_far = |&class: &u32| (context.class_fingerprints[class as usize] ^ fingerprint).count_ones() > max_distance;
+    classes.classes_of(pair.query).iter().any(is_far)
+}
+
+/// Decodes the fingerprints of consecutive row groups of a file, row by row.
+fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<Vec<u64>> {
     let n_rows = columns.iter().map(FetchedColumn::n_rows).sum();
     let mut fingerprints = context.room.take_values(n_rows);
     // The fingerprints that are still in this memory are overwritten.
@@ -212,7 +356,24 @@ fn decode(context: &MapContext, url: &str, columns: &[FetchedColumn]) -> Result<
     }
     let kernel = delta_kernel(context.queries.kernel());
     places.into_par_iter().try_for_each(|(column, now)| column.decode(url, now, kernel))?;
-    Ok(ExistingValues::group(context.queries.kernel(), fingerprints))
+    Ok(fingerprints)
+}
+
+/// Returns the `i`-th of `n` parts of each range, about equal.
+fn nth_of(ranges: &Ranges, i: usize, n: usize) -> Ranges {
+    let part = |range: &Range<usize>| range.start + range.len() * i / n..range.start + range.len() * (i + 1) / n;
+    ranges.iter().map(part).collect()
+}
+
+/// Returns each range that is not empty with none of the others.
+fn each_alone(ranges: &Ranges) -> Vec<Ranges> {
+    let alone = |(at, range): (usize, &Range<usize>)| {
+        let others = ranges.iter().map(|other| other.start..other.start);
+        let mut alone: Ranges = others.collect();
+        alone[at] = range.clone();
+        alone
+    };
+    ranges.iter().enumerate().filter(|(_, range)| !range.is_empty()).map(alone).collect()
 }
 
 /// Cuts ranges at values, which ascend: ranges before each of them, and ranges from the last on. A value is in the same

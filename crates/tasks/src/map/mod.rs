@@ -9,6 +9,7 @@ mod expand;
 mod map_itself;
 mod map_piece;
 mod pair_writer;
+mod piece_words;
 mod spec;
 mod task;
 mod undecided;

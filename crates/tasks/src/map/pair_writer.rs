@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{JudgedPairs, Origin, Pair, RowPair, UndecidedPair, lost_share, spanning_forest};
+use nearprint_join::{JudgedPairs, Key, Origin, RowPair, UndecidedPair, lost_share, spanning_forest};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_storage::blocking;
 
@@ -163,25 +163,30 @@ impl<'a> PairWriter<'a> {
         sent
     }
 
-    /// Writes the pairs of the documents behind one query value and one existing value.
-    pub(super) fn new_existing(&mut self, pair: &Pair, fingerprint: u64, members: &[&ExistingDocument]) -> Result<()> {
+    /// Writes the pairs of the documents of a class and of existing documents with one fingerprint, at a distance from that of
+    /// the class, that `key` finds.
+    pub(super) fn new_existing(
+        &mut self,
+        key: Key,
+        (class, distance): (u32, u8),
+        fingerprint: u64,
+        members: &[&ExistingDocument],
+    ) -> Result<()> {
         let context = self.context;
-        for class in context.rows.classes_of(pair.query) {
-            let sketch = context.rows.sketch(class);
-            let verified = members.iter().filter_map(|document| {
-                let distance = context.verifier.verify(pair.distance, sketch, document.sketch.as_ref())?;
-                Some((*document, distance.bits()))
-            });
-            match context.want {
-                Want::AllPairs => {
-                    for (document, sketch_distance) in verified {
-                        self.all_of_class(class, document, pair.distance, sketch_distance, fingerprint)?;
-                    }
+        let sketch = context.rows.sketch(class);
+        let verified = members.iter().filter_map(|document| {
+            let found = context.verifier.verify_by(key, distance, sketch, document.sketch.as_ref())?;
+            Some((*document, found.bits()))
+        });
+        match context.want {
+            Want::AllPairs => {
+                for (document, sketch_distance) in verified {
+                    self.all_of_class(class, document, distance, sketch_distance, fingerprint)?;
                 }
-                Want::Forest => self.few_of_class(class, verified, pair.distance, fingerprint)?,
+                Ok(())
             }
+            Want::Forest => self.few_of_class(class, verified, distance, fingerprint),
         }
-        Ok(())
     }
 
     fn all_of_class(
@@ -263,7 +268,6 @@ impl<'a> PairWriter<'a> {
     }
 
     fn push(&mut self, a: u32, far: &Far<'_>, distance: u8, sketch_distance: Option<u16>) -> Result<()> {
-        debug_assert!(distance <= self.context.verifier.max_distance, "only pairs that were verified are written");
         debug_assert!(!matches!(far, Far::New(b) if *b <= a), "of two new rows, the lesser comes first");
         let rows = &mut self.rows;
         rows.n += 1;

@@ -14,7 +14,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array}
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{Kernel, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier};
+use nearprint_join::{Kernel, Key, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier, WordKeys, WordRows};
 use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
 use nearprint_storage::{InputFile, Progress, Storage, in_memory, in_pool, row_number};
@@ -25,20 +25,18 @@ use super::context::{MapContext, MapTask, Room, Want};
 use super::pair_writer::pair_schema;
 use super::task::map_task;
 use crate::batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW, RowColumns};
-use crate::query_slices::QuerySlices;
+use crate::query_slices::{KeyJoin, KeyQueries, QuerySlices};
 use crate::stream::TaskBatches;
 
 /// The settings that all map tasks of a join share, besides the query batch and the rows that are shadowed or restored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MapSpec {
-    bits: u32,
-    /// The number of bits that may differ in the block of each table. `None` means that everything is compared with
-    /// everything.
-    prefix_distances: Option<Vec<u32>>,
-    #[serde(rename = "n_parts")]
-    n_slices: usize,
+    keys: Vec<KeySpec>,
     max_distance: u8,
+    n_words: u8,
+    max_word_distance: u8,
     max_sketch_distance: Option<u16>,
+    max_own_distance: u8,
     max_own_sketch_distance: Option<u16>,
     judged_to: Option<u16>,
     max_looks: u32,
@@ -50,7 +48,50 @@ pub struct MapSpec {
     existing: Vec<ExistingSpec>,
 }
 
-/// A file of existing fingerprints.
+/// The tables of a key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct KeySpec {
+    of: KeyJoin,
+    bits: u32,
+    max_distance: u32,
+    /// The number of bits that may differ in the block of each table. `None` means that everything is compared with
+    /// everything.
+    prefix_distances: Option<Vec<u32>>,
+    #[serde(rename = "n_parts")]
+    n_slices: usize,
+}
+
+impl KeySpec {
+    fn of(key: &KeyQueries) -> Self {
+        let plan = key.plan();
+        let distances = plan.tables().iter().map(|table| table.max_prefix_distance()).collect();
+        Self {
+            of: key.of(),
+            bits: plan.bits(),
+            max_distance: plan.max_distance(),
+            prefix_distances: (!plan.is_scan()).then_some(distances),
+            n_slices: key.n_slices(),
+        }
+    }
+
+    /// Returns the queries of the key. `fingerprints` are those of the batch, each once.
+    fn queries(&self, rows: &QueryRows, fingerprints: &[u64]) -> Result<KeyQueries> {
+        let plan = match &self.prefix_distances {
+            Some(distances) => TablePlan::new(self.bits, self.max_distance, distances)?,
+            None => TablePlan::scan(self.bits, self.max_distance),
+        };
+        let (words, values) = match self.of.key {
+            Key::Fingerprint => (None, fingerprints.to_vec()),
+            Key::Word(word) => {
+                let (words, values) = WordRows::group(rows, word);
+                (Some(words), values)
+            }
+        };
+        Ok(KeyQueries::new(self.of, values, words, plan, self.n_slices))
+    }
+}
+
+/// A file of existing documents.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct ExistingSpec {
     file: FileVersion,
@@ -112,16 +153,15 @@ impl MapSpec {
     /// # Errors
     /// The disk is full, or a file cannot be written.
     pub fn write(context: &MapContext, folder: &Path) -> Result<()> {
-        let plan = context.queries.plan();
-        let distances = plan.tables().iter().map(|table| table.max_prefix_distance()).collect();
         let mut files: Vec<&ExistingFile> = context.files.values().collect();
         files.sort_by(|a, b| a.parquet.file.url.cmp(&b.parquet.file.url));
         let spec = Self {
-            bits: plan.bits(),
-            prefix_distances: (!plan.is_scan()).then_some(distances),
-            n_slices: context.queries.n_slices(),
+            keys: context.queries.keys().iter().map(KeySpec::of).collect(),
             max_distance: context.verifier.max_distance,
+            n_words: context.verifier.words.n,
+            max_word_distance: context.verifier.words.max_distance,
             max_sketch_distance: context.verifier.max_sketch_distance,
+            max_own_distance: context.own_verifier.max_distance,
             max_own_sketch_distance: context.own_verifier.max_sketch_distance,
             judged_to: context.own_verifier.judged_to,
             max_looks: context.max_looks,
@@ -149,15 +189,13 @@ impl MapSpec {
         let batch = read_batch(storage, folder).await?;
         let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
         let (rows, values) = in_pool(|| QueryRows::group_counted(&batch.fingerprints, sketches, n_features))?;
-        let max_distance = u32::from(spec.max_distance);
-        let plan = match &spec.prefix_distances {
-            Some(distances) => TablePlan::new(spec.bits, max_distance, distances)?,
-            None => TablePlan::scan(spec.bits, max_distance),
-        };
+        let queries = in_pool(|| spec.keys.iter().map(|key| key.queries(&rows, &values)).collect::<Result<_>>())?;
+        let class_fingerprints = if spec.n_words > 0 { rows.class_values(&values) } else { Vec::new() };
         Ok(LoadedJoin {
             batch: Arc::new(batch),
             rows: Arc::new(rows),
-            queries: Arc::new(QuerySlices::try_new(values, plan, spec.n_slices, Kernel::best())?),
+            class_fingerprints: Arc::new(class_fingerprints),
+            queries: Arc::new(QuerySlices::try_new(queries, Kernel::best())?),
             shadowed: read_rows(storage, folder, SHADOWED).await?,
             restored: read_rows(storage, folder, RESTORED).await?,
             spec,
@@ -173,6 +211,7 @@ pub struct LoadedJoin {
     spec: MapSpec,
     batch: Arc<QueryBatch>,
     rows: Arc<QueryRows>,
+    class_fingerprints: Arc<Vec<u64>>,
     queries: Arc<QuerySlices>,
     shadowed: HashMap<String, RowSet>,
     restored: HashMap<String, RowSet>,
@@ -217,14 +256,17 @@ impl LoadedJoin {
         Ok(Arc::new(MapContext {
             batch: Arc::clone(&self.batch),
             rows: Arc::clone(&self.rows),
+            class_fingerprints: Arc::clone(&self.class_fingerprints),
             queries: Arc::clone(&self.queries),
             verifier: Verifier {
                 max_distance: spec.max_distance,
+                words: WordKeys { n: spec.n_words, max_distance: spec.max_word_distance },
                 max_sketch_distance: spec.max_sketch_distance,
                 judged_to: None,
             },
             own_verifier: Verifier {
-                max_distance: spec.max_distance,
+                max_distance: spec.max_own_distance,
+                words: WordKeys::NONE,
                 max_sketch_distance: spec.max_own_sketch_distance,
                 judged_to: spec.judged_to,
             },

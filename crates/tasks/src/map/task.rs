@@ -18,8 +18,8 @@ use crate::stream::{TaskBatch, produce};
 ///
 /// # use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 /// use futures::{StreamExt, TryStreamExt};
-/// use nearprint_join::{Kernel, LossLimit, QueryRows, TablePlan, Verifier};
-/// use nearprint_tasks::{MapContext, MapTask, QuerySlices, Room, TaskBatch, Want, map_task};
+/// use nearprint_join::{Kernel, Key, LossLimit, QueryRows, TablePlan, Verifier, WordKeys};
+/// use nearprint_tasks::{KeyJoin, KeyQueries, MapContext, MapTask, QuerySlices, Room, TaskBatch, Want, map_task};
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let ids: ArrayRef = Arc::new(StringArray::from(vec!["a.html", "b.html", "c.html"]));
@@ -33,13 +33,17 @@ use crate::stream::{TaskBatch, produce};
 /// // `batch` is a `QueryBatch` with the fingerprints 6, 7 and `u64::MAX`.
 /// let (rows, values) = QueryRows::group(&batch.fingerprints, Arc::clone(&batch.sketches))?;
 /// let all = 0..values.len();
-/// let queries = QuerySlices::try_new(values, TablePlan::new(64, 3, &[0, 0, 0, 0])?, 1, Kernel::best())?;
+/// let of = KeyJoin { key: Key::Fingerprint, existing: false, itself: true };
+/// let key = KeyQueries::new(of, values, None, TablePlan::new(64, 3, &[0, 0, 0, 0])?, 1);
+/// let queries = QuerySlices::try_new(vec![key], Kernel::best())?;
+/// let verifier = Verifier { max_distance: 3, words: WordKeys::NONE, max_sketch_distance: None, judged_to: None };
 /// let context = Arc::new(MapContext {
 ///     batch: Arc::new(batch),
 ///     rows: Arc::new(rows),
 ///     queries: Arc::new(queries),
-///     verifier: Verifier { max_distance: 3, max_sketch_distance: None, judged_to: None },
-///     own_verifier: Verifier { max_distance: 3, max_sketch_distance: None, judged_to: None },
+///     class_fingerprints: Arc::default(),
+///     verifier,
+///     own_verifier: verifier,
 ///     max_looks: 0,
 ///     loss: LossLimit::NONE,
 ///     itself: true,
@@ -64,13 +68,15 @@ use crate::stream::{TaskBatch, produce};
 pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", move |sender| async move {
-        let tables = Arc::new(context.queries.tables(task.slice()).await?);
+        let slice = task.slice();
+        let tables = Arc::new(context.queries.tables(slice).await?);
         let counts = match task {
             MapTask::Itself { values, .. } => {
                 let (own, to) = (Arc::clone(&context), sender.clone());
-                context.room.compute(move || map_itself(&own, &tables, values, to)).await?
+                let map = move || map_itself(&own, (own.queries.of_slice(slice).0, &tables), values, to);
+                context.room.compute(map).await?
             }
-            MapTask::Existing { piece, .. } => map_piece(&context, &tables, piece, &sender).await?,
+            MapTask::Existing { piece, .. } => map_piece(&context, slice, &tables, piece, &sender).await?,
         };
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })

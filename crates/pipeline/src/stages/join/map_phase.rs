@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ExecutionPlan, displayable};
 use nearprint_fault::Result;
+use nearprint_join::Key;
 use nearprint_parquet::create_folder;
 use nearprint_storage::{Progress, Storage, locked};
-use nearprint_tasks::{ClassPairs, Engine, MapContext, MapCounts, MapSpec, MapTask, Undecided, Want};
+use nearprint_tasks::{ClassPairs, Engine, KeyQueries, MapContext, MapCounts, MapSpec, MapTask, Undecided, Want};
 use tokio::sync::watch;
 
 use super::map_tasks::MapTasks;
@@ -108,11 +109,18 @@ impl MapPhase {
         Ok(Reduced { plan, tables, counts })
     }
 
-    /// Describes the tables for plans in logs, as in `bits=64, k=3, tables=4, slices=1`.
+    /// Describes the tables of each key for plans in logs, as in `bits=64, k=3, tables=4, slices=1`.
     fn tables_in_words(&self) -> String {
-        let (plan, n_slices) = (self.tasks.queries.plan(), self.tasks.queries.n_slices());
-        let (bits, k, tables) = (plan.bits(), plan.max_distance(), plan.tables().len());
-        format!("bits={bits}, k={k}, tables={tables}, slices={n_slices}")
+        let of_key = |key: &KeyQueries| {
+            let (plan, n_slices) = (key.plan(), key.n_slices());
+            let (bits, k, tables) = (plan.bits(), plan.max_distance(), plan.tables().len());
+            let word = match key.of().key {
+                Key::Fingerprint => String::new(),
+                Key::Word(word) => format!("word={word}, "),
+            };
+            format!("{word}bits={bits}, k={k}, tables={tables}, slices={n_slices}")
+        };
+        self.tasks.queries.keys().iter().map(of_key).collect::<Vec<_>>().join("; ")
     }
 }
 

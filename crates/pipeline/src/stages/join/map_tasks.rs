@@ -1,13 +1,13 @@
-//! The map phase of a join as tasks: pieces of the existing fingerprints, and ranges of the queries' own, slice by slice.
+//! The map phase of a join as tasks: pieces of the existing documents in each key, and ranges of the queries' own, slice by slice.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use nearprint_join::SELF_ROWS;
-use nearprint_parquet::schema::FINGERPRINT;
+use nearprint_join::{Key, SELF_ROWS};
+use nearprint_parquet::schema::{FINGERPRINT, SKETCH};
 use nearprint_store::ExistingFile;
-use nearprint_tasks::{FileRowGroups, MapTask, QuerySlices, Weighed};
+use nearprint_tasks::{FileRowGroups, KeyQueries, MapTask, QuerySlices, Weighed};
 
 use crate::join_plan::OWN_ROWS;
 
@@ -18,15 +18,18 @@ const FILE_ROWS: u64 = 1 << 22;
 /// What a join maps, and how it is cut into tasks. The pairs do not depend on the cuts.
 #[derive(Debug)]
 pub(super) struct MapTasks {
-    /// The existing files, by URL.
+    /// The existing files, by URL: those of [`of_fingerprints`](Self::of_fingerprints) and of
+    /// [`of_words`](Self::of_words).
     pub(super) existing: Arc<HashMap<String, ExistingFile>>,
+    /// The files that have the existing fingerprints.
+    pub(super) of_fingerprints: Vec<String>,
+    /// The files that have the existing sketches. Empty if no word is a key.
+    pub(super) of_words: Vec<String>,
     /// The number of existing fingerprints that take part: not those that are shadowed.
     pub(super) n_existing: u64,
     pub(super) queries: Arc<QuerySlices>,
-    /// Whether the queries are joined with themselves.
-    pub(super) itself: bool,
-    /// The number of rows of a piece, about.
-    pub(super) piece_rows: u64,
+    /// The number of rows of a piece, about, for each key.
+    pub(super) piece_rows: Vec<u64>,
     /// The threads that map at once, in all processes.
     pub(super) threads: usize,
 }
@@ -34,24 +37,32 @@ pub(super) struct MapTasks {
 impl MapTasks {
     /// Returns the tasks in a fixed order, slice by slice.
     pub(super) fn in_order(&self) -> Vec<MapTask> {
-        let pieces = self.pieces();
-        let existing = |slice| pieces.iter().map(move |piece| MapTask::Existing { piece: piece.clone(), slice });
-        let itself = |slice| {
-            let ranges = if self.itself { self.own_ranges(slice) } else { Vec::new() };
-            ranges.into_iter().map(move |values| MapTask::Itself { values, slice })
-        };
-        (0..self.queries.n_slices()).flat_map(|slice| existing(slice).chain(itself(slice))).collect()
+        let (mut tasks, mut slice) = (Vec::new(), 0);
+        for (key, &piece_rows) in self.queries.keys().iter().zip(&self.piece_rows) {
+            let pieces = if key.of().existing { self.pieces(key.of().key, piece_rows) } else { Vec::new() };
+            for _ in 0..key.n_slices() {
+                tasks.extend(pieces.iter().map(|piece| MapTask::Existing { piece: piece.clone(), slice }));
+                let ranges = if key.of().itself { self.own_ranges(slice) } else { Vec::new() };
+                tasks.extend(ranges.into_iter().map(|values| MapTask::Itself { values, slice }));
+                slice += 1;
+            }
+        }
+        tasks
     }
 
-    /// Cuts the existing files, by URL, into pieces of about `piece_rows`, by whole row groups.
-    fn pieces(&self) -> Vec<Vec<FileRowGroups>> {
-        let mut files: Vec<(&String, &ExistingFile)> = self.existing.iter().collect();
+    /// Cuts the existing files for a key, by URL, into pieces of about `piece_rows`, by whole row groups.
+    fn pieces(&self, key: Key, piece_rows: u64) -> Vec<Vec<FileRowGroups>> {
+        let urls = match key {
+            Key::Fingerprint => &self.of_fingerprints,
+            Key::Word(_) => &self.of_words,
+        };
+        let mut files: Vec<(&String, &ExistingFile)> = urls.iter().map(|url| (url, &self.existing[url])).collect();
         files.sort_unstable_by_key(|(url, _)| *url);
         let mut pieces = Vec::new();
         let mut piece = GrowingPiece::default();
         for (url, file) in files {
             for group in 0..file.parquet.n_row_groups() {
-                if piece.n_rows >= self.piece_rows {
+                if piece.n_rows >= piece_rows {
                     pieces.push(std::mem::take(&mut piece).files);
                 }
                 piece.push(url, group, file.parquet.row_group_rows(group));
@@ -65,8 +76,9 @@ impl MapTasks {
 
     /// Returns the ranges of values that a slice is joined with, its own and those after it, cut for all threads.
     fn own_ranges(&self, slice: usize) -> Vec<Range<usize>> {
-        let (slice, all) = (self.queries.values_of(slice), self.queries.n_values());
-        let rows = match self.queries.n_slices() {
+        let key = self.queries.of_slice(slice).0;
+        let (slice, all) = (self.queries.values_of(slice), key.n_values());
+        let rows = match key.n_slices() {
             1 => SELF_ROWS,
             _ => ((all - slice.start) / self.threads).clamp(SELF_ROWS, OWN_ROWS),
         };
@@ -80,20 +92,26 @@ impl MapTasks {
             MapTask::Itself { values, .. } => values.len() as u64,
             MapTask::Existing { .. } => 0,
         });
-        self.n_existing * self.queries.n_slices() as u64 + own.sum::<u64>()
+        let n_readings: usize =
+            self.queries.keys().iter().filter(|key| key.of().existing).map(KeyQueries::n_slices).sum();
+        self.n_existing * n_readings as u64 + own.sum::<u64>()
     }
 
-    /// Returns tasks with the bytes of fingerprints that they read.
+    /// Returns tasks with the bytes of fingerprints and words that they read.
     pub(super) fn weighed(&self, tasks: Vec<MapTask>) -> Vec<Weighed<MapTask>> {
-        let bytes_of = |of: &FileRowGroups| {
+        let bytes_of = |of: &FileRowGroups, slice: usize| {
             let parquet = &self.existing[&of.file].parquet;
-            let chunk =
-                |group| parquet.column_chunk(group, FINGERPRINT).map(|chunk| chunk.compressed_size().unsigned_abs());
-            of.row_groups.clone().filter_map(chunk).sum::<u64>()
+            let columns: &[&str] = match self.queries.of_slice(slice).0.of().key {
+                Key::Fingerprint => &[FINGERPRINT],
+                Key::Word(_) => &[FINGERPRINT, SKETCH],
+            };
+            let chunks = of.row_groups.clone().flat_map(|group| columns.iter().map(move |column| (group, *column)));
+            let bytes = |(group, column)| Some(parquet.column_chunk(group, column)?.compressed_size().unsigned_abs());
+            chunks.filter_map(bytes).sum::<u64>()
         };
         let weighed = |task: MapTask| {
             let bytes = match &task {
-                MapTask::Existing { piece, .. } => piece.iter().map(bytes_of).sum(),
+                MapTask::Existing { piece, slice } => piece.iter().map(|of| bytes_of(of, *slice)).sum(),
                 MapTask::Itself { values, .. } => 8 * values.len() as u64,
             };
             Weighed { task, bytes }

@@ -12,6 +12,7 @@ mod memory;
 mod pairs;
 mod planning;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +21,7 @@ use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_fingerprint::Judge;
-use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier};
+use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier, WordKeys};
 
 use crate::context::CommandContext;
 use crate::error::of_datafusion;
@@ -30,10 +31,10 @@ use crate::operators::reduce::{PlanRunner, SpillStats, spill_stats};
 use crate::stages::decide::{ClusterRule, DecisionBasis};
 use crate::stages::existing::ReferenceNames;
 use crate::stages::judge::{JudgeCounts, NightJudge};
-use nearprint_parquet::StagedFile;
+use nearprint_parquet::{ParquetFile, StagedFile};
 use nearprint_storage::{blocking, locked};
-use nearprint_store::Existing;
-use nearprint_tasks::{ClassPairs, MapContext, MapCounts, QueryBatch, Room, Undecided, Want};
+use nearprint_store::{Existing, ExistingDocuments, ExistingFile, RunFile};
+use nearprint_tasks::{ClassPairs, KeyQueries, MapContext, MapCounts, QueryBatch, Room, Undecided, Want};
 
 use map_phase::{Judging, MapPhase, Reduced};
 use map_tasks::MapTasks;
@@ -53,8 +54,11 @@ pub struct Join {
     pub itself: bool,
     /// The bits of a fingerprint.
     pub bits: u32,
-    /// What makes a pair of two documents with near fingerprints.
+    /// What makes a pair of a document of the batch and an existing one.
     pub verifier: Verifier,
+    /// What makes a pair of two documents of the batch, as far as the judge does not read their texts. Words of sketches find
+    /// existing documents alone.
+    pub own_verifier: Verifier,
     /// The rule by which decisions follow. `None` means that only pairs are asked for.
     pub decides: Option<ClusterRule>,
     /// The largest lost share with which the rule drops a document.
@@ -69,6 +73,7 @@ pub struct Join {
 pub struct NearDuplicates {
     pub(crate) batch: Arc<QueryBatch>,
     pub(crate) rows: Arc<QueryRows>,
+    class_fingerprints: Arc<Vec<u64>>,
     rules: Rules,
     references: ReferenceNames,
     judge: Option<Arc<NightJudge>>,
@@ -88,8 +93,9 @@ impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
-        let Join { existing, references, itself, bits, verifier, decides, loss, judge, held_bytes } = join;
-        let rules = Rules { itself, verifier, decides, loss };
+        let Join { existing, references, itself, bits, verifier, own_verifier, decides, loss, judge, held_bytes } =
+            join;
+        let rules = Rules { itself, verifier, own_verifier, decides, loss };
         let n_existing = existing.n_live_rows;
         let workers = work.engine.map(|engine| engine.workers());
         progress.start("tables", "fingerprints", 0);
@@ -104,19 +110,22 @@ impl NearDuplicates {
             resources: resources.clone(),
         };
         let planned = blocking("tables", move || planning.plan(batch)).await?;
-        let Planned { batch, rows, queries, piece_rows, memory, runner } = planned;
+        let Planned { batch, rows, class_fingerprints, queries, piece_rows, memory, runner } = planned;
+        let (existing, of_fingerprints, of_words) = by_url(existing, verifier.words != WordKeys::NONE);
         let tasks = MapTasks {
-            existing: Arc::new(existing.files.into_iter().map(|f| (f.parquet.file.url.clone(), f)).collect()),
+            existing: Arc::new(existing),
+            of_fingerprints,
+            of_words,
             n_existing,
             queries: Arc::new(queries),
-            itself,
             piece_rows,
             threads: workers.map_or(resources.n_threads(), |workers| workers.n * workers.threads),
         };
         let (engine, storage) = (work.engine.cloned(), work.storage.clone());
         let map = MapPhase { tasks, engine, storage, progress, counts: Arc::default() };
         let judge = judge.filter(|_| itself).map(|judge| Arc::new(NightJudge::new(judge)));
-        Ok(Self { batch: Arc::new(batch), rows: Arc::new(rows), rules, references, judge, map, memory, runner })
+        let (batch, rows, class_fingerprints) = (Arc::new(batch), Arc::new(rows), Arc::new(class_fingerprints));
+        Ok(Self { batch, rows, class_fingerprints, rules, references, judge, map, memory, runner })
     }
 
     /// Returns what the newest map phase has looked at.
@@ -126,7 +135,7 @@ impl NearDuplicates {
 
     /// Returns what makes a pair of two documents of the batch, as far as the judge is not asked.
     fn own_verifier(&self) -> Verifier {
-        let verifier = self.rules.verifier;
+        let verifier = self.rules.own_verifier;
         self.judge.as_ref().map_or(verifier, |night| verifier.with_judge(&night.judge.config))
     }
 
@@ -135,14 +144,14 @@ impl NearDuplicates {
         self.judge.as_ref().map(|judge| judge.counts())
     }
 
-    /// Returns the number of query tables.
+    /// Returns the number of query tables of all keys.
     pub fn n_tables(&self) -> usize {
-        self.map.tasks.queries.plan().tables().len()
+        self.map.tasks.queries.keys().iter().map(|key| key.plan().tables().len()).sum()
     }
 
-    /// Returns the number of slices of the queries that are joined one after another.
+    /// Returns the number of slices of the queries that are joined one after another, in the key that has most.
     pub fn n_slices(&self) -> usize {
-        self.map.tasks.queries.n_slices()
+        self.map.tasks.queries.keys().iter().map(KeyQueries::n_slices).max().unwrap_or(1)
     }
 
     /// Returns the instructions in use.
@@ -178,6 +187,7 @@ impl NearDuplicates {
         let context = MapContext {
             batch: Arc::clone(&self.batch),
             rows: Arc::clone(&self.rows),
+            class_fingerprints: Arc::clone(&self.class_fingerprints),
             queries: Arc::clone(&self.map.tasks.queries),
             verifier: self.rules.verifier,
             own_verifier,
@@ -273,4 +283,34 @@ impl NearDuplicates {
         };
         names.write(rows, folder, max_pairs).await
     }
+}
+
+/// Returns existing files by URL, and the URLs of those that have the fingerprints and of those that have the sketches. Segments
+/// have no sketches: these are in the runs that they cover.
+fn by_url(existing: Existing, with_sketches: bool) -> (HashMap<String, ExistingFile>, Vec<String>, Vec<String>) {
+    let url = |file: &ParquetFile| file.file.url.clone();
+    let of_fingerprints = existing.files.iter().map(|file| url(&file.parquet)).collect();
+    let (mut files, mut of_words) = (HashMap::new(), Vec::new());
+    for file in existing.files {
+        if with_sketches {
+            match &file.documents {
+                ExistingDocuments::Here { .. } => of_words.push(url(&file.parquet)),
+                ExistingDocuments::InRuns { runs } => {
+                    for RunFile { parquet, shadowed, restored } in runs.iter().flatten() {
+                        let url = url(parquet);
+                        if files.contains_key(&url) {
+                            continue;
+                        }
+                        let documents =
+                            ExistingDocuments::Here { shadowed: shadowed.clone(), restored: restored.clone() };
+                        let (parquet, origin) = (parquet.clone(), file.origin);
+                        files.insert(url.clone(), ExistingFile { parquet, documents, origin, numbered_from: None });
+                        of_words.push(url);
+                    }
+                }
+            }
+        }
+        files.insert(url(&file.parquet), file);
+    }
+    (files, of_fingerprints, of_words)
 }

@@ -1,8 +1,8 @@
 //! The plan of a join: the groups of the batch, the tables, and what each pass may hold.
 
 use nearprint_fault::Result;
-use nearprint_join::{ExistingRun, Kernel, LossLimit, QueryRows, Verifier, Workload};
-use nearprint_tasks::{QueryBatch, QuerySlices, Workers};
+use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, WordKeys, WordRows, Workload};
+use nearprint_tasks::{KeyJoin, KeyQueries, QueryBatch, QuerySlices, Workers};
 
 use super::memory::{Budget, group};
 use crate::cluster_plan::{most_piece_rows, table_bytes};
@@ -21,8 +21,10 @@ const READ_AHEAD_SHARE: usize = 16;
 pub(super) struct Rules {
     /// Whether the batch is joined with itself too.
     pub(super) itself: bool,
-    /// What makes a pair of two documents with near fingerprints.
+    /// What makes a pair of a document of the batch and an existing one.
     pub(super) verifier: Verifier,
+    /// What makes a pair of two documents of the batch, as far as their texts are not read. Words are no keys here.
+    pub(super) own_verifier: Verifier,
     /// The rule by which decisions follow from the forest pass. `None` means that there are no decisions.
     pub(super) decides: Option<ClusterRule>,
     /// The largest lost share with which the rule drops a document.
@@ -57,9 +59,12 @@ pub(super) struct Planning {
 pub(super) struct Planned {
     pub(super) batch: QueryBatch,
     pub(super) rows: QueryRows,
+    /// The fingerprint of each class, if words are keys.
+    pub(super) class_fingerprints: Vec<u64>,
     /// The tables, or the values of which the workers of an engine build them.
     pub(super) queries: QuerySlices,
-    pub(super) piece_rows: u64,
+    /// The rows of a piece, about, for each key.
+    pub(super) piece_rows: Vec<u64>,
     pub(super) memory: PassMemory,
     pub(super) runner: PlanRunner,
 }
@@ -70,41 +75,123 @@ impl Planning {
         let Self { bits, rules, n_existing, runs, held_bytes, kernel, workers, resources } = self;
         let read_ahead_bytes = READ_AHEAD_BYTES.min(resources.counted_bytes() / READ_AHEAD_SHARE);
         let (batch, rows, values) = group(batch, rules.decides, &resources)?;
-        let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + read_ahead_bytes;
+        let keys = rules.keys(bits, !runs.is_empty());
+        let has_words = keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
+        let class_fingerprints = if has_words { rows.class_values(&values) } else { Vec::new() };
+        let of_keys = match keys.as_slice() {
+            [_] => vec![ValuesOfKey { values, words: None }],
+            several => several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect(),
+        };
+        let keys_bytes = match of_keys.as_slice() {
+            // The tables of a single slice have its values.
+            [_] => 0,
+            several => several.iter().map(ValuesOfKey::memory_bytes).sum::<usize>() + class_fingerprints.len() * 8,
+        };
+        let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + keys_bytes + read_ahead_bytes;
         let mut left = Budget::new(&resources, held, batch.len(), rules.decides)?;
         let (memory_bytes, threads) = match workers {
             None => (left.for_tables(), resources.n_threads()),
             Some(workers) => {
-                let held = batch.memory_bytes() + rows.memory_bytes();
+                let held = batch.memory_bytes() + rows.memory_bytes() + keys_bytes;
                 (table_bytes("worker_memory", workers.memory_bytes, held)?, workers.threads)
             }
         };
-        let workload = Workload {
-            n_queries: values.len(),
-            existing: runs,
-            piece_rows: workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64)),
-            itself: rules.itself,
-            memory_bytes,
-            threads,
-            pieces_under_way: 0,
-        };
-        let plan = JoinPlan::choose(bits, u32::from(rules.verifier.max_distance), &workload)?;
-        tracing::debug!(
-            tables = plan.tables.tables().len(),
-            slices = plan.n_slices,
-            kernel = kernel.name().name(),
-            estimated_ns = plan.cost.ns_per_fingerprint,
-            "join planned"
-        );
+        let (mut queries, mut piece_rows, mut pieces_under_way, mut table_bytes) = (Vec::new(), Vec::new(), 2, 0);
+        for (key, ValuesOfKey { values, words }) in keys.into_iter().zip(of_keys) {
+            let most_rows = workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64));
+            let workload = Workload {
+                n_queries: values.len(),
+                existing: if key.of.existing { key.existing(&runs) } else { Vec::new() },
+                piece_rows: most_rows,
+                itself: key.of.itself,
+                memory_bytes,
+                threads,
+                pieces_under_way: 0,
+            };
+            let plan = JoinPlan::choose(key.bits, u32::from(key.max_distance), &workload)?;
+            tracing::debug!(
+                key = ?key.of.key,
+                tables = plan.tables.tables().len(),
+                slices = plan.n_slices,
+                kernel = kernel.name().name(),
+                estimated_ns = plan.cost.ns_per_fingerprint,
+                "join planned"
+            );
+            piece_rows.push(plan.piece_rows as u64);
+            pieces_under_way = pieces_under_way.min(plan.pieces_under_way);
+            table_bytes = table_bytes.max(plan.counted_bytes);
+            queries.push(KeyQueries::new(key.of, values, words, plan.tables, plan.n_slices));
+        }
         let queries = if workers.is_some() {
-            QuerySlices::unbuilt(values, plan.tables, plan.n_slices, kernel)
+            QuerySlices::unbuilt(queries, kernel)
         } else {
-            left.take(plan.counted_bytes);
-            QuerySlices::try_new(values, plan.tables, plan.n_slices, kernel)?
+            // The tables of one key are in memory at a time.
+            left.take(table_bytes);
+            QuerySlices::try_new(queries, kernel)?
         };
         let runner = PlanRunner::new(&resources, left.for_reduce(&resources))?;
-        let (pieces_under_way, forest_bytes) = (plan.pieces_under_way, left.for_forest(&resources));
+        let forest_bytes = left.for_forest(&resources);
         let memory = PassMemory { pieces_under_way, read_ahead_bytes, forest_bytes };
-        Ok(Planned { batch, rows, queries, piece_rows: plan.piece_rows as u64, memory, runner })
+        Ok(Planned { batch, rows, class_fingerprints, queries, piece_rows, memory, runner })
+    }
+}
+
+/// A key of a join, and the distance within which its values are near.
+struct PlannedKey {
+    of: KeyJoin,
+    bits: u32,
+    max_distance: u8,
+}
+
+impl PlannedKey {
+    /// Returns the runs of existing values as the key has them: words have any value, wherever their fingerprints lie.
+    fn existing(&self, runs: &[ExistingRun]) -> Vec<ExistingRun> {
+        match self.of.key {
+            Key::Fingerprint => runs.to_vec(),
+            Key::Word(_) => runs.iter().map(|run| ExistingRun { density_rows: run.n_rows, ..*run }).collect(),
+        }
+    }
+}
+
+impl Rules {
+    /// Returns the keys of the join. If nothing but one distance of fingerprints makes candidates, one key has everything.
+    fn keys(&self, bits: u32, has_existing: bool) -> Vec<PlannedKey> {
+        let Self { itself, verifier, own_verifier, .. } = *self;
+        let key = |key, existing, itself, bits, max_distance| {
+            let of = KeyJoin { key, existing, itself };
+            PlannedKey { of, bits, max_distance }
+        };
+        let is_one = verifier.words == WordKeys::NONE && verifier.max_distance == own_verifier.max_distance;
+        if is_one || !has_existing {
+            let max_distance = if itself { own_verifier.max_distance } else { verifier.max_distance };
+            return vec![key(Key::Fingerprint, has_existing, itself, bits, max_distance)];
+        }
+        let own = itself.then(|| key(Key::Fingerprint, false, true, bits, own_verifier.max_distance));
+        let fingerprints = key(Key::Fingerprint, true, false, bits, verifier.max_distance);
+        let WordKeys { n, max_distance } = verifier.words;
+        let words = (0..n).map(|word| key(Key::Word(word), true, false, u64::BITS, max_distance));
+        own.into_iter().chain([fingerprints]).chain(words).collect()
+    }
+}
+
+/// The distinct values of the batch in a key, and the classes behind them, if they are words.
+struct ValuesOfKey {
+    values: Vec<u64>,
+    words: Option<WordRows>,
+}
+
+impl ValuesOfKey {
+    fn of(key: Key, rows: &QueryRows, fingerprints: &[u64]) -> Self {
+        match key {
+            Key::Fingerprint => Self { values: fingerprints.to_vec(), words: None },
+            Key::Word(word) => {
+                let (words, values) = WordRows::group(rows, word);
+                Self { values, words: Some(words) }
+            }
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.values.len() * 8 + self.words.as_ref().map_or(0, WordRows::memory_bytes)
     }
 }

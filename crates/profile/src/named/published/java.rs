@@ -29,7 +29,7 @@ pub(super) fn profile() -> ProfileConfig {
         },
         fingerprint: FingerprintConfig { feature_hash: FeatureHash::JavaPlain, bit_rule: BitRule::NonNegative },
         sketch: None,
-        join: JoinConfig { max_distance: 3, max_sketch_distance: None },
+        join: JoinConfig { max_distance: 3, max_sketch_distance: None, earlier: None },
         judge: None,
         max_lost_share: usual_lost_share(),
     }
