@@ -38,6 +38,8 @@ PROFILES = {
     "mllearning": (3, None),
     "python-simhash": (3, None),
 }
+# What finds documents of earlier nights with the default profile: fingerprints within so many bits, or so many words of the sketch.
+EARLIER = {"default": (8, 2, 8)}
 OWN = 1 << 30
 
 Settings = collections.namedtuple("Settings", "profile max_lost keep_nights ranked component reference kills")
@@ -315,13 +317,18 @@ def differing(a, b):
     return (int.from_bytes(a, "little") ^ int.from_bytes(b, "little")).bit_count()
 
 
-def pair(settings, a, b):
+def pair(settings, a, b, is_earlier=False):
     """The distance of two documents that are a verified pair, else None."""
     max_distance, max_sketch_distance = PROFILES[settings.profile]
+    n_words = max_word_distance = 0
+    if is_earlier and settings.profile in EARLIER:
+        max_distance, n_words, max_word_distance = EARLIER[settings.profile]
     if a.fingerprint is None or b.fingerprint is None:
         return None
     distance = (a.fingerprint ^ b.fingerprint).bit_count()
-    if distance > max_distance:
+    near_word = n_words and a.sketch is not None and b.sketch is not None and any(
+        differing(a.sketch[at : at + 8], b.sketch[at : at + 8]) <= max_word_distance for at in range(0, 8 * n_words, 8))
+    if distance > max_distance and not near_word:
         return None
     if max_sketch_distance is not None:
         if a.sketch is None or b.sketch is None or differing(a.sketch, b.sketch) > max_sketch_distance:
@@ -354,7 +361,7 @@ def star(settings, documents, existing, order, names):
                      if documents[of].fingerprint is None and documents[of].text_hash == own.text_hash]
         else:
             for of in existing:
-                distance = pair(settings, own, of.print)
+                distance = pair(settings, own, of.print, is_earlier=True)
                 if distance is None:
                     continue
                 is_paired = True
@@ -758,7 +765,8 @@ class History:
             require(of is not None and of.decided.decision == "keep", "promise", lambda where=where, of=of: f"{where}, which is {of}")
             if of.print.text_hash != state.print.text_hash:
                 share = lost_share(state.print, of.print)
-                is_near = pair(self.settings, state.print, of.print) is not None and (share is None or share <= self.settings.max_lost)
+                is_pair = any(pair(self.settings, state.print, of.print, is_earlier) is not None for is_earlier in (False, True))
+                is_near = is_pair and (share is None or share <= self.settings.max_lost)
                 require(is_near, "promise", lambda where=where: f"{where}, which is not near enough")
 
 

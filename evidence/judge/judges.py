@@ -667,4 +667,5 @@ def main():
         plot(arguments.plot, lines)
 
 
-main()
+if __name__ == "__main__":
+    main()
