@@ -331,33 +331,9 @@ impl HammingJoin {
 struct Positions<F>(Vec<(F, u32)>);
 
 impl<F: Width> Positions<F> {
-    /// Finds the `wanted` values, which are in ascending order. A bitmap of their hashes passes over most of the others.
+    /// Finds the `wanted` values in a slice.
     fn of(fingerprints: &[F], wanted: Vec<F>) -> Self {
-        let log_bits = (wanted.len().max(1).ilog2() + 5).max(6);
-        #[allow(
-            clippy::cast_possible_truncation,
-            reason = "a hash has fewer bits than a slice of 2^32 rows has positions"
-        )]
-        let hash = |value: F| {
-            let folded = (value.low_bits() as u64) ^ (value >> (F::BITS / 2)).low_bits() as u64;
-            (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - log_bits)) as usize
-        };
-        let mut hashes = vec![0u64; 1 << (log_bits - 6)];
-        for &value in &wanted {
-            hashes[hash(value) / 64] |= 1 << (hash(value) % 64);
-        }
-        let known = |value: F| hashes[hash(value) / 64] >> (hash(value) % 64) & 1 == 1;
-        let mut found: Vec<(F, u32)> =
-            fingerprints.iter().copied().zip(0..).filter(|&(value, _)| known(value)).collect();
-        found.par_sort_unstable();
-        let mut at = 0;
-        found.retain(|&(value, _)| {
-            while wanted.get(at).is_some_and(|&next| next < value) {
-                at += 1;
-            }
-            wanted.get(at) == Some(&value)
-        });
-        Self(found)
+        Self(places_of(fingerprints, &wanted))
     }
 
     /// Returns the entries of a value, in ascending order of the position.
@@ -366,6 +342,37 @@ impl<F: Width> Positions<F> {
         let to = from + self.0[from..].partition_point(|&(other, _)| other == value);
         &self.0[from..to]
     }
+}
+
+/// Returns where each of the `wanted` values, which ascend, stands in a slice, in ascending order of (value, place). A bitmap of
+/// hashes passes over most of the others.
+///
+/// ```
+/// assert_eq!(nearprint_join::places_of(&[9_u64, 5, 9], &[7, 9]), [(9, 0), (9, 2)]);
+/// ```
+#[must_use]
+pub fn places_of<F: Width>(values: &[F], wanted: &[F]) -> Vec<(F, u32)> {
+    let log_bits = (wanted.len().max(1).ilog2() + 5).max(6);
+    #[allow(clippy::cast_possible_truncation, reason = "a hash has fewer bits than a slice of 2^32 rows has positions")]
+    let hash = |value: F| {
+        let folded = (value.low_bits() as u64) ^ (value >> (F::BITS / 2)).low_bits() as u64;
+        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - log_bits)) as usize
+    };
+    let mut hashes = vec![0u64; 1 << (log_bits - 6)];
+    for &value in wanted {
+        hashes[hash(value) / 64] |= 1 << (hash(value) % 64);
+    }
+    let known = |value: F| hashes[hash(value) / 64] >> (hash(value) % 64) & 1 == 1;
+    let mut found: Vec<(F, u32)> = values.iter().copied().zip(0..).filter(|&(value, _)| known(value)).collect();
+    found.par_sort_unstable();
+    let mut at = 0;
+    found.retain(|&(value, _)| {
+        while wanted.get(at).is_some_and(|&next| next < value) {
+            at += 1;
+        }
+        wanted.get(at) == Some(&value)
+    });
+    found
 }
 
 fn refuse_too_many(rows: usize) -> Result<()> {

@@ -18,9 +18,8 @@ pub(super) struct ExistingValues {
 }
 
 impl ExistingValues {
-    /// Groups the rows of some values, of which there are few; `found` has both.
-    pub(super) fn of_rows(mut found: Vec<(u64, u32)>) -> Self {
-        found.sort_unstable();
+    /// Groups the rows of some values; `found` has both, in ascending order.
+    pub(super) fn of_rows(found: Vec<(u64, u32)>) -> Self {
         let (values, rows) = found.into_iter().unzip();
         let mut grouped = Self { values, starts: Vec::new(), rows };
         grouped.collapse();

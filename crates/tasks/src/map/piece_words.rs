@@ -6,6 +6,7 @@ use std::ops::Range;
 use futures::{StreamExt, TryStreamExt, stream};
 use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
+use nearprint_join::places_of;
 use nearprint_parquet::ParquetFile;
 use nearprint_parquet::fingerprint_column::FetchedColumn;
 use nearprint_parquet::sketch_column::{self, SketchPages};
@@ -58,39 +59,9 @@ impl WordsOfFile {
 
     /// Returns those of `wanted`, which ascend, that are words of the rows of a range, with their rows.
     pub(super) fn rows_of(&self, wanted: &[u64], range: Range<usize>) -> ExistingValues {
-        let is_there =
-            |word: u64, row: u32| wanted.binary_search(&word).is_ok() && self.missing.binary_search(&row).is_err();
-        let hashes = Hashes::of(wanted);
-        let rows = row_number(range.start)..row_number(range.end);
-        let found = rows.zip(&self.words[range]).filter(|&(row, &word)| hashes.may_have(word) && is_there(word, row));
-        ExistingValues::of_rows(found.map(|(row, &word)| (word, row)).collect())
-    }
-}
-
-/// A bitmap of hashes of some words, which passes over most of the others.
-struct Hashes {
-    bits: Vec<u64>,
-    shift: u32,
-}
-
-impl Hashes {
-    fn of(words: &[u64]) -> Self {
-        let log_bits = (words.len().max(1).ilog2() + 5).max(6);
-        let mut hashes = Self { bits: vec![0; 1 << (log_bits - 6)], shift: u64::BITS - log_bits };
-        for &word in words {
-            let hash = hashes.hash(word);
-            hashes.bits[hash / 64] |= 1 << (hash % 64);
-        }
-        hashes
-    }
-
-    fn hash(&self, word: u64) -> usize {
-        in_memory(word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift)
-    }
-
-    fn may_have(&self, word: u64) -> bool {
-        let hash = self.hash(word);
-        self.bits[hash / 64] >> (hash % 64) & 1 == 1
+        let first = row_number(range.start);
+        let found = places_of(&self.words[range], wanted).into_iter().map(|(word, place)| (word, first + place));
+        ExistingValues::of_rows(found.filter(|(_, row)| self.missing.binary_search(row).is_err()).collect())
     }
 }
 
