@@ -181,8 +181,9 @@ fn join_in_words(
     (query_rows, existing_rows, runs): (u64, u64, u64),
 ) -> Result<String> {
     let (bits, join) = (request.profile.bits, &request.profile.join);
-    let of_runs: Vec<u64> = (0..runs).map(|run| existing_rows / runs + u64::from(run < existing_rows % runs)).collect();
-    let limits = (join.verifier_of_earlier(bits)?, join.verifier(bits)?);
+    let (verifier, own_verifier) = (join.verifier_of_earlier(bits)?, join.verifier(bits)?);
+    let max_distance = own_verifier.max_distance.into();
+    let sizes = PlanRequest { existing_rows, query_rows, bits, max_distance, runs, itself: true };
     let strategy_of = |sizes: &PlanRequest| {
         let plan = planned(sizes, resources).map_err(|error| match error.cause::<JoinError>() {
             // The run itself may find room, since its distinct fingerprints are fewer.
@@ -191,8 +192,8 @@ fn join_in_words(
         })?;
         Ok(strategy(&plan.tables, plan.n_slices))
     };
-    match PlanRequest::of_keys(&of_runs, query_rows, bits, limits.0, limits.1).as_slice() {
-        [own, fingerprints, words @ ..] if existing_rows > 0 => {
+    match sizes.of_keys(verifier, own_verifier).as_slice() {
+        [own, fingerprints, words @ ..] => {
             let (own, earlier) = (strategy_of(own)?, strategy_of(fingerprints)?);
             let again = match words.len() {
                 0 => String::new(),
@@ -201,7 +202,7 @@ fn join_in_words(
             };
             Ok(format!("within the night: {own}; with earlier nights: {earlier}{again}"))
         }
-        [own, ..] => strategy_of(own),
+        [own] => strategy_of(own),
         [] => Err(Fault::internal("dry run", "a join has a key")),
     }
 }

@@ -1,10 +1,11 @@
 //! The choice of the way to join, and the sizes that it depends on.
 
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{ExistingRun, JoinCost, TablePlan, Verifier, WordKeys, Workload};
+use nearprint_join::{ExistingRun, JoinCost, Key, TablePlan, Verifier, WordKeys, Workload};
 use nearprint_parquet::ParquetFile;
 use nearprint_parquet::schema::FINGERPRINT;
 use nearprint_storage::in_memory;
+use nearprint_tasks::KeyJoin;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -178,6 +179,37 @@ pub(crate) fn existing_run(parquet: &ParquetFile, bits: u32) -> ExistingRun {
     let shared = differing.leading_zeros().saturating_sub(u64::BITS - bits);
     let density_rows = if differing == 0 { n_rows } else { n_rows.saturating_mul(1 << shared.min(40)) };
     ExistingRun { n_rows, density_rows }
+}
+
+/// A key of a join, and the distance within which its values are near.
+pub(crate) struct PlannedKey {
+    pub(crate) of: KeyJoin,
+    pub(crate) bits: u32,
+    pub(crate) max_distance: u8,
+}
+
+/// Returns the keys of a join by the limits of a pair with an existing document and of a pair of the batch. If nothing but one
+/// distance of fingerprints makes candidates, one key has everything.
+pub(crate) fn keys_of(
+    bits: u32,
+    (verifier, own_verifier): (Verifier, Verifier),
+    itself: bool,
+    has_existing: bool,
+) -> Vec<PlannedKey> {
+    let key = |key, existing, itself, bits, max_distance| {
+        let of = KeyJoin { key, existing, itself };
+        PlannedKey { of, bits, max_distance }
+    };
+    let is_one = verifier.words == WordKeys::NONE && verifier.max_distance == own_verifier.max_distance;
+    if is_one || !has_existing {
+        let max_distance = if itself { own_verifier.max_distance } else { verifier.max_distance };
+        return vec![key(Key::Fingerprint, has_existing, itself, bits, max_distance)];
+    }
+    let own = itself.then(|| key(Key::Fingerprint, false, true, bits, own_verifier.max_distance));
+    let fingerprints = key(Key::Fingerprint, true, false, bits, verifier.max_distance);
+    let WordKeys { n, max_distance } = verifier.words;
+    let words = (0..n).map(|word| key(Key::Word(word), true, false, u64::BITS, max_distance));
+    own.into_iter().chain([fingerprints]).chain(words).collect()
 }
 
 /// The sizes to plan for.
@@ -362,13 +394,18 @@ pub fn plan(request: &PlanRequest, resources: &Resources) -> Result<PlanSummary>
     })
 }
 
-/// Returns the seconds of a join, as [`plan`] estimates them, on a machine of known speed.
+/// Returns the seconds of a join that has some keys, as [`plan`] estimates them for one, on a machine of known speed.
 ///
 /// # Errors
 /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the limit leaves no memory for tables.
-pub(crate) fn estimated_seconds(request: &PlanRequest, resources: &Resources, measured_over_model: f64) -> Result<f64> {
-    let plan = planned(request, resources)?;
-    Ok(map_seconds(&plan, request, resources.n_threads(), measured_over_model) + seconds_around(request))
+pub(crate) fn estimated_seconds(keys: &[PlanRequest], resources: &Resources, measured_over_model: f64) -> Result<f64> {
+    let seconds_of = |key: &PlanRequest| {
+        let plan = planned(key, resources)?;
+        Ok(map_seconds(&plan, key, resources.n_threads(), measured_over_model))
+    };
+    let of_keys: f64 = keys.iter().map(seconds_of).sum::<Result<f64>>()?;
+    // The queries are read once, whatever the number of keys.
+    Ok(of_keys + keys.first().map_or(0.0, seconds_around))
 }
 
 fn map_seconds(plan: &JoinPlan, request: &PlanRequest, threads: usize, measured_over_model: f64) -> f64 {
@@ -395,35 +432,18 @@ pub fn planned(request: &PlanRequest, resources: &Resources) -> Result<JoinPlan>
 }
 
 impl PlanRequest {
-    /// Returns the sizes of the joins of a night: `existing` has the number of rows of each sorted run. There is one, or one for
-    /// each key if earlier nights have other keys than the night itself.
+    /// Returns the sizes of the join in each of its keys, if these are its sizes and the limits of its pairs.
     #[must_use]
-    pub fn of_keys(
-        existing: &[u64],
-        query_rows: u64,
-        bits: u32,
-        verifier: Verifier,
-        own_verifier: Verifier,
-    ) -> Vec<Self> {
-        let (existing_rows, runs) = (existing.iter().sum(), existing.len() as u64);
-        let own = Self {
-            existing_rows: 0,
-            query_rows,
+    pub fn of_keys(&self, verifier: Verifier, own_verifier: Verifier) -> Vec<Self> {
+        let keys = keys_of(self.bits, (verifier, own_verifier), self.itself, self.existing_rows > 0);
+        let sizes = |PlannedKey { of, bits, max_distance }: PlannedKey| Self {
+            existing_rows: if of.existing { self.existing_rows } else { 0 },
             bits,
-            max_distance: own_verifier.max_distance.into(),
-            runs: 1,
-            itself: true,
+            max_distance: max_distance.into(),
+            itself: of.itself,
+            ..self.clone()
         };
-        if verifier.words == WordKeys::NONE && verifier.max_distance == own_verifier.max_distance {
-            return vec![Self { existing_rows, runs, ..own }];
-        }
-        let of_existing = |bits, max_distance: u8| {
-            let max_distance = max_distance.into();
-            Self { existing_rows, query_rows, bits, max_distance, runs, itself: false }
-        };
-        let words = (0..verifier.words.n).map(|_| of_existing(u64::BITS, verifier.words.max_distance));
-        let fingerprints = of_existing(bits, verifier.max_distance);
-        std::iter::once(own).chain([fingerprints]).chain(words).collect()
+        keys.into_iter().map(sizes).collect()
     }
 
     /// Returns the runs of existing fingerprints.

@@ -45,7 +45,9 @@ impl RemainingTime {
             WORTH_MEASURING.. => blocking("machine", move || machine::measured_over_model(kernel, threads)).await?,
             _ => 1.0,
         };
-        let keys = PlanRequest::of_keys(existing, 0, bits, verifier, own_verifier);
+        let (runs, max_distance) = (existing.len() as u64, own_verifier.max_distance.into());
+        let join = PlanRequest { existing_rows, query_rows: 0, bits, max_distance, runs, itself: true };
+        let keys = join.of_keys(verifier, own_verifier);
         Ok(Self { keys, n_joins, resources: resources.clone(), measured_over_model, expected_for: 0.0 })
     }
 
@@ -73,11 +75,9 @@ impl RemainingTime {
     }
 
     fn time(&self, n_documents: u64) -> Option<Duration> {
-        let seconds_of = |key: &PlanRequest| {
-            let request = PlanRequest { query_rows: n_documents, ..key.clone() };
-            estimated_seconds(&request, &self.resources, self.measured_over_model).ok()
-        };
-        let seconds: f64 = self.keys.iter().map(seconds_of).sum::<Option<f64>>()?;
+        let keys = self.keys.iter().map(|key| PlanRequest { query_rows: n_documents, ..key.clone() });
+        let keys: Vec<PlanRequest> = keys.collect();
+        let seconds = estimated_seconds(&keys, &self.resources, self.measured_over_model).ok()?;
         Duration::try_from_secs_f64(f64::from(self.n_joins) * seconds).ok()
     }
 }

@@ -1,12 +1,12 @@
 //! The plan of a join: the groups of the batch, the tables, and what each pass may hold.
 
 use nearprint_fault::Result;
-use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, WordKeys, WordRows, Workload};
-use nearprint_tasks::{KeyJoin, KeyQueries, QueryBatch, QuerySlices, Workers};
+use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, WordRows, Workload};
+use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Workers};
 
 use super::memory::{Budget, group};
 use crate::cluster_plan::{most_piece_rows, table_bytes};
-use crate::join_plan::JoinPlan;
+use crate::join_plan::{JoinPlan, keys_of};
 use crate::operators::reduce::PlanRunner;
 use crate::resources::Resources;
 use crate::stages::decide::ClusterRule;
@@ -75,7 +75,7 @@ impl Planning {
         let Self { bits, rules, n_existing, runs, held_bytes, kernel, workers, resources } = self;
         let read_ahead_bytes = READ_AHEAD_BYTES.min(resources.counted_bytes() / READ_AHEAD_SHARE);
         let (batch, rows, values) = group(batch, rules.decides, &resources)?;
-        let keys = rules.keys(bits, !runs.is_empty());
+        let keys = keys_of(bits, (rules.verifier, rules.own_verifier), rules.itself, !runs.is_empty());
         let has_words = keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
         let class_fingerprints = if has_words { rows.class_values(&values) } else { Vec::new() };
         let of_keys = match keys.as_slice() {
@@ -101,7 +101,7 @@ impl Planning {
             let most_rows = workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64));
             let workload = Workload {
                 n_queries: values.len(),
-                existing: if key.of.existing { key.existing(&runs) } else { Vec::new() },
+                existing: if key.of.existing { runs_of(key.of.key, &runs) } else { Vec::new() },
                 piece_rows: most_rows,
                 itself: key.of.itself,
                 memory_bytes,
@@ -136,41 +136,11 @@ impl Planning {
     }
 }
 
-/// A key of a join, and the distance within which its values are near.
-struct PlannedKey {
-    of: KeyJoin,
-    bits: u32,
-    max_distance: u8,
-}
-
-impl PlannedKey {
-    /// Returns the runs of existing values as the key has them: words have any value, wherever their fingerprints lie.
-    fn existing(&self, runs: &[ExistingRun]) -> Vec<ExistingRun> {
-        match self.of.key {
-            Key::Fingerprint => runs.to_vec(),
-            Key::Word(_) => runs.iter().map(|run| ExistingRun { density_rows: run.n_rows, ..*run }).collect(),
-        }
-    }
-}
-
-impl Rules {
-    /// Returns the keys of the join. If nothing but one distance of fingerprints makes candidates, one key has everything.
-    fn keys(&self, bits: u32, has_existing: bool) -> Vec<PlannedKey> {
-        let Self { itself, verifier, own_verifier, .. } = *self;
-        let key = |key, existing, itself, bits, max_distance| {
-            let of = KeyJoin { key, existing, itself };
-            PlannedKey { of, bits, max_distance }
-        };
-        let is_one = verifier.words == WordKeys::NONE && verifier.max_distance == own_verifier.max_distance;
-        if is_one || !has_existing {
-            let max_distance = if itself { own_verifier.max_distance } else { verifier.max_distance };
-            return vec![key(Key::Fingerprint, has_existing, itself, bits, max_distance)];
-        }
-        let own = itself.then(|| key(Key::Fingerprint, false, true, bits, own_verifier.max_distance));
-        let fingerprints = key(Key::Fingerprint, true, false, bits, verifier.max_distance);
-        let WordKeys { n, max_distance } = verifier.words;
-        let words = (0..n).map(|word| key(Key::Word(word), true, false, u64::BITS, max_distance));
-        own.into_iter().chain([fingerprints]).chain(words).collect()
+/// Returns the runs of existing values as a key has them: words have any value, wherever their fingerprints lie.
+fn runs_of(key: Key, runs: &[ExistingRun]) -> Vec<ExistingRun> {
+    match key {
+        Key::Fingerprint => runs.to_vec(),
+        Key::Word(_) => runs.iter().map(|run| ExistingRun { density_rows: run.n_rows, ..*run }).collect(),
     }
 }
 
