@@ -100,9 +100,7 @@ impl JoinConfig {
             let reason = format!("stores and joins take fingerprints of 32 or 64 bits, not {bits}: set bits = 64");
             return Err(invalid("bits", reason));
         }
-        let max_distance = u8::try_from(self.max_distance).ok().filter(|&k| u32::from(k) < bits).ok_or_else(|| {
-            invalid("max_distance", format!("{} is not below the fingerprint's {bits} bits", self.max_distance))
-        })?;
+        let max_distance = distance_below("max_distance", self.max_distance, "fingerprint", bits)?;
         let sketch_limit = |d: u32| match u16::try_from(d) {
             Ok(limit) if limit < 256 => Ok(limit),
             _ => Err(invalid("max_sketch_distance", format!("{d} is not below the sketch's 256 bits"))),
@@ -110,9 +108,7 @@ impl JoinConfig {
         let max_sketch_distance = self.max_sketch_distance.map(sketch_limit).transpose()?;
         Ok(Verifier { max_distance, words: WordKeys::NONE, max_sketch_distance, judged_to: None })
     }
-}
 
-impl JoinConfig {
     /// Returns the limits of a pair with a document of an earlier night, in the form that the join takes.
     ///
     /// # Errors
@@ -121,23 +117,27 @@ impl JoinConfig {
     pub fn verifier_of_earlier(&self, bits: u32) -> Result<Verifier> {
         let own = self.verifier(bits)?;
         let Some(earlier) = self.earlier else { return Ok(own) };
-        let invalid = |key: &str, reason: String| ProfileError::Config { key: format!("join.earlier.{key}"), reason };
-        let below = |key: &str, distance: u32, of: &str, bits: u32| {
-            let fits = u8::try_from(distance).ok().filter(|&k| u32::from(k) < bits);
-            fits.ok_or_else(|| invalid(key, format!("{distance} is not below the {of}'s {bits} bits")))
-        };
-        let max_distance = below("max_distance", earlier.max_distance, "fingerprint", bits)?;
-        let n = u8::try_from(earlier.words).ok().filter(|&n| n <= Sketch::WORDS).ok_or_else(|| {
-            invalid("words", format!("{} is more than the sketch's {} words", earlier.words, Sketch::WORDS))
-        })?;
+        let invalid = |reason: String| ProfileError::Config { key: "join.earlier.words".to_owned(), reason };
+        let max_distance = distance_below("join.earlier.max_distance", earlier.max_distance, "fingerprint", bits)?;
+        let of_words = distance_below("join.earlier.max_word_distance", earlier.max_word_distance, "word", u64::BITS)?;
+        let n = u8::try_from(earlier.words)
+            .ok()
+            .filter(|&n| n <= Sketch::WORDS)
+            .ok_or_else(|| invalid(format!("{} is more than the sketch's {} words", earlier.words, Sketch::WORDS)))?;
         if n > 0 && own.max_sketch_distance.is_none() {
             let reason = format!("{n}, but sketches are not compared: set join.max_sketch_distance, or write 0");
-            return Err(invalid("words", reason));
+            return Err(invalid(reason));
         }
-        let words =
-            WordKeys { n, max_distance: below("max_word_distance", earlier.max_word_distance, "word", u64::BITS)? };
-        Ok(Verifier { max_distance, words: if n > 0 { words } else { WordKeys::NONE }, ..own })
+        let words = if n > 0 { WordKeys { n, max_distance: of_words } } else { WordKeys::NONE };
+        Ok(Verifier { max_distance, words, ..own })
     }
+}
+
+/// Returns a distance of a key, which is named in an error, if it is below the bits of what it is a distance of.
+fn distance_below(key: &str, distance: u32, of: &str, bits: u32) -> Result<u8> {
+    let fits = u8::try_from(distance).ok().filter(|&k| u32::from(k) < bits);
+    let reason = || format!("{distance} is not below the {of}'s {bits} bits");
+    fits.ok_or_else(|| ProfileError::Config { key: key.to_owned(), reason: reason() })
 }
 
 impl ProfileConfig {

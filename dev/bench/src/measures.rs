@@ -108,12 +108,7 @@ impl Args {
 
 /// Returns the distances of the four words of 64 bits of two sketches.
 fn word_distances(a: &Sketch, b: &Sketch) -> [u32; 4] {
-    let words = |sketch: &Sketch| -> [u64; 4] {
-        let (words, _) = sketch.0.as_chunks::<8>();
-        std::array::from_fn(|at| u64::from_le_bytes(words[at]))
-    };
-    let (a, b) = (words(a), words(b));
-    std::array::from_fn(|at| (a[at] ^ b[at]).count_ones())
+    [0, 1, 2, 3].map(|word| (a.word(word) ^ b.word(word)).count_ones())
 }
 
 /// A document.

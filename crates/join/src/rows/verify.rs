@@ -53,6 +53,15 @@ pub enum Nearness {
     Far,
 }
 
+impl Nearness {
+    fn near(self) -> Option<SketchDistance> {
+        match self {
+            Self::Near(sketches) => Some(sketches),
+            Self::Undecided(_) | Self::Far => None,
+        }
+    }
+}
+
 /// The distance of two sketches, as far as it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SketchDistance {
@@ -155,9 +164,13 @@ impl Verifier {
     /// ```
     #[must_use]
     pub fn nearness(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Nearness {
-        if self.first_key(distance, a, b).is_none() {
-            return Nearness::Far;
+        match self.first_key(distance, a, b) {
+            Some(_) => self.nearness_of_candidates(a, b),
+            None => Nearness::Far,
         }
+    }
+
+    fn nearness_of_candidates(&self, a: Option<&Sketch>, b: Option<&Sketch>) -> Nearness {
         let sketches = match self.max_sketch_distance {
             None => SketchDistance::NotCompared,
             Some(_) => SketchDistance::of(a, b),
@@ -177,17 +190,14 @@ impl Verifier {
     /// not.
     #[must_use]
     pub fn verify(&self, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
-        match self.nearness(distance, a, b) {
-            Nearness::Near(sketches) => Some(sketches),
-            Nearness::Undecided(_) | Nearness::Far => None,
-        }
+        self.nearness(distance, a, b).near()
     }
 
     /// Does the same as [`verify`](Self::verify), but only if `key` is the first key in which the two are near. So of joins by one
     /// key each, one finds a pair, and the others leave it out.
     #[must_use]
     pub fn verify_by(&self, key: Key, distance: u8, a: Option<&Sketch>, b: Option<&Sketch>) -> Option<SketchDistance> {
-        let is_first = self.words.n == 0 || self.first_key(distance, a, b) == Some(key);
-        if is_first { self.verify(distance, a, b) } else { None }
+        let is_first = self.first_key(distance, a, b) == Some(key);
+        if is_first { self.nearness_of_candidates(a, b).near() } else { None }
     }
 }

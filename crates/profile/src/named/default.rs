@@ -7,7 +7,7 @@ use crate::config::{EarlierConfig, JoinConfig, ProfileConfig, SketchConfig, usua
 
 pub(super) const ABOUT: &str = "words and pairs of characters (in scripts without spaces) weighted 1 + ln(count), short words half; 64 bits, distance 12, verified by a sketch of 256 bits, and by a judge that reads texts of one night";
 
-/// What finds documents of earlier nights, as well as a distance of 12 would and at a third of its cost or less.
+/// What finds documents of earlier nights, as well as a distance of 12 would, in half the time (evidence/keys).
 pub(super) const EARLIER: EarlierConfig = EarlierConfig { max_distance: 8, words: 2, max_word_distance: 8 };
 
 /// The first seed whose scores are not below the median (evidence/accuracy).

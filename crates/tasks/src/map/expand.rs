@@ -140,7 +140,7 @@ fn write(
     documents: &[Option<ExistingDocument>],
     sender: Sender,
 ) -> Result<()> {
-    let mut out = PairWriter::new(context, sender);
+    let (mut out, key) = (PairWriter::new(context, sender), context.queries.of_slice(slice).0.of().key);
     for Group { fingerprint, members, pairs } in groups {
         // An existing document that tonight's batch has again is replaced by it.
         let replaced = |d: &&ExistingDocument| context.itself && d.same_id_row.is_some();
@@ -148,7 +148,6 @@ fn write(
         let members: Vec<&ExistingDocument> = members.collect();
         for pair in pairs {
             for (class, distance) in classes(context, slice, &pair, fingerprint) {
-                let key = context.queries.of_slice(slice).0.of().key;
                 out.new_existing(key, (class, distance), fingerprint, &members)?;
             }
         }
