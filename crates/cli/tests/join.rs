@@ -314,6 +314,43 @@ fn existing_documents_near_in_any_key_are_pairs_if_their_sketches_are_near_and_e
 }
 
 #[test]
+fn words_with_more_pairs_than_are_held_are_mapped_part_by_part_also_in_files_of_one_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let spread = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i << 29;
+    let sketch = |first: u64, rest: u64| {
+        let words = [first, spread(rest), spread(rest + 1), spread(rest + 2)];
+        Some(Sketch(words.map(u64::to_le_bytes).concat().try_into().unwrap()))
+    };
+    // All existing words are one, and each query word differs from it in at most 10 bits: 900 times 600 are over 2^19 pairs.
+    let queries: Sketched = (0..600).map(|i| (spread(i + 1), sketch(i, 3 * i + 7))).collect();
+    let existing: Sketched = (0..900).map(|i| (!spread(i + 5000), sketch(0, 3 * i + 9001))).collect();
+    write_sketched(&dir.path().join("queries.parquet"), &queries);
+    for (number, rows) in [0..1, 1..2, 2..3, 3..900].into_iter().enumerate() {
+        let folder = if number < 3 { "alone" } else { "many" };
+        write_sketched(&dir.path().join(format!("existing/{folder}/{number}.parquet")), &existing[rows].to_vec());
+    }
+    // Files of one row are mapped one by one, and others in parts. A word counts once in each part.
+    for (folder, rows, least_candidates) in [("existing/alone", 0..3, 3 * 600), ("existing/many", 3..900, 2 * 600)] {
+        let paths = [dir.path().join("queries.parquet"), dir.path().join(folder)];
+        let paths = ["--queries", paths[0].to_str().unwrap(), "--existing", paths[1].to_str().unwrap()];
+        let limits =
+            ["--max-distance", "3", "--words", "1", "--max-word-distance", "10", "--max-sketch-distance", "100"];
+        let (_out, summary, pairs) = join(&[&paths[..], &limits, &["--pairs", "all"]].concat());
+        let existing = &existing[rows];
+        let near = |(q, (_, a)): (usize, &(u64, Option<Sketch>))| {
+            let of_query =
+                existing.iter().enumerate().filter(move |(_, (_, b))| a.unwrap().distance(&b.unwrap()) <= 100);
+            of_query.map(move |(e, _)| [q.to_string(), e.to_string()]).collect::<Vec<_>>()
+        };
+        let expected: Vec<[String; 2]> = queries.iter().enumerate().flat_map(near).collect();
+        assert!(expected.len() > 300, "{}", expected.len());
+        let got: Vec<[String; 2]> = pairs.iter().map(|p| std::array::from_fn(|i| p[i].clone())).collect();
+        assert_eq!(got, reduce([expected]), "{folder}");
+        assert!(summary["map"]["n_candidates"].as_u64().unwrap() >= least_candidates, "{summary}");
+    }
+}
+
+#[test]
 fn a_dataset_of_which_only_some_files_have_ids_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     write_column(&dir.path().join("set/a.parquet"), &[1, 2], false, deltas());
