@@ -134,8 +134,8 @@ impl<F: Width> Queries<F> {
     /// ```
     ///
     /// # Errors
-    /// [`TooManyPairs`] if there are more than `max_pairs`, where a fingerprint counts for each place that it stands in: map ranges of
-    /// the runs one after another.
+    /// [`TooManyPairs`] if there are more than `max_pairs`, where a fingerprint counts for each place that it stands in: map
+    /// ranges of the runs one after another.
     ///
     /// # Panics
     /// If a run has more than `u32::MAX` fingerprints.
@@ -148,8 +148,8 @@ impl<F: Width> Queries<F> {
         self.map_together_counted((runs, RunOrder::Ascending), scratch, max_pairs, &|_| ())
     }
 
-    /// As [`map_together`](Self::map_together), but the runs may have any order, and `probed` is called, by any thread, with numbers of rows while the work
-    /// goes on. The numbers add up to the rows of all runs, also if there are too many pairs.
+    /// As [`map_together`](Self::map_together), but the runs may have any order, and `probed` is called, by any thread, with
+    /// numbers of rows while the work goes on. The numbers add up to the rows of all runs, also if there are too many pairs.
     ///
     /// # Errors
     /// As there.

@@ -87,8 +87,8 @@ struct Cut {
 }
 
 impl<F: Width> PermutedTables<F> {
-    /// Returns the pairs of fingerprints of `runs` with queries. A fingerprint that stands in several places may be in as many equal pairs. `probed` is called with numbers of rows while the work goes on;
-    /// they add up to the rows of the runs. A stripe of one table counts its rows as a share of all tables.
+    /// Returns the pairs of fingerprints of `runs` with queries. A fingerprint that stands in several places may be in as many
+    /// equal pairs. `probed` is called with numbers of rows while the work goes on; they add up to the rows of the runs. A stripe of one table counts its rows as a share of all tables.
     pub(crate) fn map_together(
         &self,
         (runs, order): (&[&[F]], RunOrder),
