@@ -363,6 +363,61 @@ def drivers(results, folder, options):
         )
 
 
+# --- signals
+
+
+def signals(results, folder, options):
+    """Ctrl-C and SIGTERM reach the driver at random moments, as spark-submit starts it and as Python does. Then the night runs again."""
+    place = folder / "signals"
+    shutil.rmtree(place, ignore_errors=True)
+    nights = ["nights", "--nights", "1", "--log-documents", "16", "--words", "300", "--vocabulary", "20000", "--repeats", "20"]
+    place.mkdir(parents=True)
+    subprocess.run([BENCH, *nights, "--output", place / "documents"], check=True, stdout=subprocess.DEVNULL)
+    split(place / "documents/dt=2026-01-01/part-0.parquet", 8)
+    (place / "job.toml").write_text('documents = "documents"\ncreate_store = true\n')
+    chance = random.Random(options.seed)
+    with Cluster(place / "cluster") as cluster:
+
+        def parameters(name):
+            return ["--config", place / "job.toml", "--dt", "2026-01-01", "--json", "--store", place / name / "store", "--output", place / name / "results"]
+
+        def night(name, way):
+            """The command of a night, and its environment."""
+            command = cluster.command(*parameters(name))
+            if way == "submit":
+                return command, cluster.environment
+            flags = command[1 : command.index(str(ROOT / "jobs/spark/nightly.py"))]
+            return [sys.executable, *command[len(flags) + 1 :]], {**cluster.environment, "PYSPARK_SUBMIT_ARGS": " ".join([*flags, "pyspark-shell"])}
+
+        command, environment = night("whole", "submit")
+        began = time.monotonic()
+        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+        seconds, expected = time.monotonic() - began, sums(place / "whole")
+        for number in range(options.n):
+            way, what = ("submit", "python")[number % 2], (signal.SIGINT, signal.SIGTERM)[number // 2 % 2]
+            name, delay = f"night-{number}", chance.uniform(0.2, seconds)
+            command, environment = night(name, way)
+            log = place / f"{name}.log"
+            with open(log, "wb") as file:
+                driver = subprocess.Popen(command, env=environment, stdout=file, stderr=file, cwd=ROOT, start_new_session=True)
+            time.sleep(delay)
+            os.killpg(driver.pid, what)
+            try:
+                code = driver.wait(60)
+            except subprocess.TimeoutExpired:
+                os.killpg(driver.pid, signal.SIGKILL)
+                code = driver.wait()
+            text = log.read_text(encoding="utf-8", errors="replace")
+            again = subprocess.run(night(name, "submit")[0], env=cluster.environment, capture_output=True, text=True, cwd=ROOT, check=False)
+            results.add(
+                part="signals", number=number, seed=options.seed, way=way, signal=what.name, delay=round(delay, 2),
+                # A process that a signal ends has the code of the shell, 128 and the signal's number.
+                exit_code=128 - code if code < 0 else code, published=" published" in text or '"status":"published"' in text,
+                crashed=next((line for line in text.splitlines() if re.search("Fatal|SIGSEGV|SIGABRT|Traceback|panicked", line)), None),
+                exit_code_again=again.returncode, same=sums(place / name) == expected,
+            )
+
+
 # --- speed
 
 
@@ -448,7 +503,7 @@ def spark_stages(spark, after):
     return [{name: stage.get(name) for name in kept} for stage in sorted(stages, key=lambda stage: stage["stageId"])]
 
 
-PARTS = {part.__name__: part for part in (nights, kills, drivers, speed)}
+PARTS = {part.__name__: part for part in (nights, kills, drivers, signals, speed)}
 
 
 def main():
@@ -457,7 +512,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, required=True)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--sets", type=pathlib.Path, help="folder of labelled sets, for nights")
-    parser.add_argument("--n", type=int, default=20, help="kills")
+    parser.add_argument("--n", type=int, default=20, help="kills, or signals")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-existing", type=int, default=28)
     parser.add_argument("--log-batch", type=int, default=18)

@@ -10,8 +10,9 @@ use crate::place::may_hold_secrets;
 use crate::remedy::Remedy;
 use crate::suggestions;
 
-/// Returns the command line that a failure of `command` calls for. `arguments` are those of the process.
-pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<String> {
+/// Returns the command line that a failure of `command` calls for. `arguments` are those of the process. A night whose tasks
+/// an engine runs was begun by another program, whose line is not known.
+pub fn of(failure: &Failure, command: &str, arguments: &[OsString], has_engine: bool) -> Option<String> {
     let words = words(arguments)?;
     let remedy = failure
         .remedy
@@ -34,7 +35,8 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString]) -> Option<St
         Remedy::Again(more) => Some(words.into_iter().chain(more).collect())
             .filter(|words: &Vec<String>| suggestions::parse(words).is_ok())?,
     };
-    Some(command_line(hint))
+    let is_known = !has_engine || hint.first().is_none_or(|command| command != "run");
+    is_known.then(|| command_line(hint))
 }
 
 /// Returns the arguments after the name of the program, or `None` if they may hold secrets.

@@ -74,7 +74,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine));
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(dispatch));
         let hinted = |failure: Failure| {
-            let hint = hint::of(&failure, &asked.command, &arguments);
+            let hint = hint::of(&failure, &asked.command, &arguments, engine.is_some());
             Failure { hint, ..failure }.shown_by(&asked.command, flags::named)
         };
         let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(hinted);

@@ -15,7 +15,7 @@ use nearprint_pipeline::{
     refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{Progress, Storage, remove_dead};
+use nearprint_storage::{Progress, Storage, blocking, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{JoinedNights, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::{Engine, QueryBatch};
@@ -131,6 +131,10 @@ async fn attempt(work: CommandContext<'_>, request: &RunRequest, written: Option
     probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
     if end_dead_removals(&plan.store).await? {
         return Ok(Attempt::Outdated);
+    }
+    if let Some(engine) = work.engine.cloned() {
+        // A manager of a cluster waits some minutes for the engine, and the documents may take longer to list.
+        blocking("engine", move || engine.workers()).await?;
     }
     execute(work, request, plan).await
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::BinaryArray;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{DocumentColumns, InputPolicy};
-use nearprint_fault::ErrorKind;
+use nearprint_fault::{ErrorKind, Fault};
 use nearprint_night::{Breakers, RunRequest, run, run_on_engine, store_compact};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
 use nearprint_storage::{Progress, Storage};
@@ -91,8 +91,8 @@ fn moved(messages: &[Vec<u8>]) -> Messages {
 }
 
 impl Engine for Processes {
-    fn workers(&self) -> Workers {
-        Workers { n: 2, threads: 1, memory_bytes: self.memory_bytes }
+    fn workers(&self) -> Result<Workers, Fault> {
+        Ok(Workers { n: 2, threads: 1, memory_bytes: self.memory_bytes })
     }
 
     fn fingerprint(
@@ -301,7 +301,7 @@ fn revisits_that_are_read_elsewhere_have_the_same_texts() {
 }
 
 /// Runs a night elsewhere with so much memory for the driver and for each worker. Returns its error, and how many tasks ran.
-fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (nearprint_fault::Fault, usize) {
+fn refused(driver_bytes: Option<usize>, worker_bytes: usize) -> (Fault, usize) {
     let folder = tempfile::tempdir().unwrap();
     let processes = Processes::new(folder.path().join("tasks"), worker_bytes);
     let engine: Arc<dyn Engine> = Arc::<Processes>::clone(&processes);

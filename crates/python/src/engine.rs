@@ -1,6 +1,7 @@
 //! Engines that are driven from Python: an object with methods runs the tasks of a night elsewhere.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{AsArray, BinaryArray};
@@ -21,14 +22,48 @@ use crate::input::Input;
 /// is the folder below which their relative paths lie.
 pub(crate) struct PythonEngine {
     engine: Arc<Py<PyAny>>,
-    workers: Workers,
+    workers: Mutex<Option<Workers>>,
+}
+
+/// The threads that are in Python for an engine, or about to be. Python must not end before them: a thread that comes back
+/// from a call into an interpreter that is gone ends the process with a signal.
+static IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
+
+/// A thread that is in Python, until this is dropped.
+struct InPython;
+
+impl InPython {
+    fn enter() -> Self {
+        IN_PYTHON.fetch_add(1, Ordering::SeqCst);
+        Self
+    }
+}
+
+impl Drop for InPython {
+    fn drop(&mut self) {
+        IN_PYTHON.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Returns the number of threads that are in Python for engines.
+#[pyfunction]
+pub(crate) fn engine_threads() -> usize {
+    IN_PYTHON.load(Ordering::SeqCst)
 }
 
 impl PythonEngine {
-    fn of(engine: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Engine>> {
-        let (n, threads, memory_bytes) = engine.call_method0("workers")?.extract()?;
-        let workers = Workers { n, threads, memory_bytes };
-        Ok(Arc::new(Self { engine: Arc::new(engine.clone().unbind()), workers }))
+    fn of(engine: &Bound<'_, PyAny>) -> Arc<dyn Engine> {
+        Arc::new(Self { engine: Arc::new(engine.clone().unbind()), workers: Mutex::default() })
+    }
+
+    /// Asks for the workers, for which the engine starts.
+    fn started(&self) -> Result<Workers, Fault> {
+        let _here = InPython::enter();
+        Python::attach(|py| {
+            let asked = self.engine.bind(py).call_method0("workers").and_then(|workers| workers.extract());
+            let (n, threads, memory_bytes) = asked.map_err(|raised| failed(py, &raised))?;
+            Ok(Workers { n, threads, memory_bytes })
+        })
     }
 
     /// Calls a method, which returns an iterator, and passes on what it iterates over.
@@ -37,7 +72,9 @@ impl PythonEngine {
         let started = async move {
             let (sender, receiver) = channel(2);
             // The iterator waits for the engine. It stays on one thread, which the program's own threads do not wait for.
+            let here = InPython::enter();
             let spawned = std::thread::Builder::new().name("nearprint-engine".to_owned()).spawn(move || {
+                let _here = here;
                 let sent = Python::attach(|py| iterate(py, engine.bind(py), method, call, &sender));
                 if let Err(error) = sent {
                     // After the end of the stage nobody waits for the error any more.
@@ -140,8 +177,14 @@ fn failed(py: Python<'_>, raised: &PyErr) -> Fault {
 }
 
 impl Engine for PythonEngine {
-    fn workers(&self) -> Workers {
-        self.workers
+    fn workers(&self) -> Result<Workers, Fault> {
+        let mut known = locked(&self.workers);
+        let workers = match *known {
+            Some(workers) => workers,
+            None => self.started()?,
+        };
+        *known = Some(workers);
+        Ok(workers)
     }
 
     fn fingerprint(
@@ -178,6 +221,12 @@ pub struct Progress {
 
 #[pymethods]
 impl Progress {
+    /// Log a warning.
+    #[staticmethod]
+    fn warn(text: &str) {
+        tracing::warn!("{text}");
+    }
+
     /// Report that a share of the stage's work is done. A smaller share than before changes nothing.
     #[allow(
         clippy::cast_possible_truncation,
@@ -194,6 +243,6 @@ impl Progress {
 }
 
 /// Returns the engine of an argument that may be None.
-pub(crate) fn of_argument(engine: Option<Bound<'_, PyAny>>) -> PyResult<Option<Arc<dyn Engine>>> {
-    engine.as_ref().map(PythonEngine::of).transpose()
+pub(crate) fn of_argument(engine: Option<&Bound<'_, PyAny>>) -> Option<Arc<dyn Engine>> {
+    engine.map(PythonEngine::of)
 }

@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _nearprint {
     #[pymodule_export]
-    use super::engine::Progress;
+    use super::engine::{Progress, engine_threads};
     #[pymodule_export]
     use super::join::{hamming, join, pairs_within};
     #[pymodule_export]

@@ -23,7 +23,7 @@ pub(crate) fn run<'py>(
     arguments: Vec<OsString>,
     engine: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let engine = of_argument(engine)?;
+    let engine = of_argument(engine.as_ref());
     let stop = Stop::default();
     let told = stop.clone();
     let summary = stoppable(py, PATIENCE, move || stop.stop(), move || Ok(night(arguments, &told, engine.as_ref())?))?;
@@ -34,7 +34,7 @@ pub(crate) fn run<'py>(
 #[pyfunction]
 #[pyo3(signature = (arguments, engine=None))]
 pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>, engine: Option<Bound<'_, PyAny>>) -> PyResult<u8> {
-    let engine = of_argument(engine)?;
+    let engine = of_argument(engine.as_ref());
     Ok(py.detach(|| nearprint_cli::run_with(arguments, engine.as_ref())))
 }
 

@@ -94,3 +94,42 @@ def test_an_error_that_spark_passes_on_is_read_again():
     assert (str(error), error.exit_code, error.file, error.row) == (told["message"], 65, "f", 7)
     lost = _told(RuntimeError("Job aborted due to stage failure: ExecutorLostFailure"))
     assert isinstance(lost, nearprint.Error) and lost.exit_code == 75
+
+
+def test_a_reason_of_spark_is_whole_and_names_what_helps():
+    from nearprint.spark import _told
+
+    stack = "".join(f"\tat org.apache.spark.Frame{n}(Frame.scala:{n})\n" for n in range(100))
+    failed = f"An error occurred while calling o5.x.\n: Job aborted.\n{stack}Caused by: java.io.IOException: No space left on device\n{stack}"
+    told = str(_told(RuntimeError(failed)))
+    assert "No space left on device" in told and "excludeOnFailure" in told and "Frame1" not in told
+    too_large = "Total size of serialized results of 3 tasks (1 GiB) is bigger than spark.driver.maxResultSize 1024.0 MiB."
+    assert "raise spark.driver.maxResultSize" in str(_told(RuntimeError(too_large)))
+    python = 'Traceback (most recent call last):\n  File "x.py", line 1\nMemoryError: no room\n'
+    assert "MemoryError: no room" in str(_told(RuntimeError(f"Job aborted.\n{python}{stack}")))
+
+
+def test_spark_does_not_start_for_a_job_that_is_refused_and_help_has_its_options(capfd, monkeypatch):
+    import pyspark.sql
+
+    def refused(self):
+        raise AssertionError("Spark starts")
+
+    monkeypatch.setattr(pyspark.sql.SparkSession.Builder, "getOrCreate", refused)
+    assert nearprint.spark.main(["--config", "no-such-job.toml", "--dt", "2026-11-19"]) == 66
+    assert "no-such-job.toml" in capfd.readouterr().err
+    assert nearprint.spark.main(["--help"]) == 0
+    assert "--workers" in capfd.readouterr().out
+
+
+def test_spark_that_does_not_start_is_an_error_of_the_night(tmp_path, monkeypatch):
+    import pyspark.sql
+
+    def refused(self):
+        raise RuntimeError("no master at spark://nowhere")
+
+    monkeypatch.setattr(pyspark.sql.SparkSession.Builder, "getOrCreate", refused)
+    places = {"store": str(tmp_path / "store"), "output": str(tmp_path / "results"), "documents": str(ROOT / "sample_data/documents")}
+    with pytest.raises(nearprint.Error, match="Spark does not start: no master at spark://nowhere") as raised:
+        nearprint.spark.run({**places, "create_store": True}, "2026-11-19")
+    assert raised.value.exit_code == 75

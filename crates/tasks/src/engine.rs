@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nearprint_fault::Result;
 use nearprint_storage::{Progress, Storage};
 
 use crate::fingerprint_task::{FingerprintSpec, FingerprintTask};
@@ -32,8 +33,11 @@ pub struct Workers {
 /// from 0 on, in the order of the list. Their batches come back as [messages](crate::messages_of). Tasks name files as the
 /// storage finds them: with its settings for S3, and relative paths below its base.
 pub trait Engine: Send + Sync + 'static {
-    /// Returns the processes that run tasks.
-    fn workers(&self) -> Workers;
+    /// Makes the engine ready, which takes seconds the first time, and returns the processes that run tasks.
+    ///
+    /// # Errors
+    /// The engine does not start.
+    fn workers(&self) -> Result<Workers>;
 
     /// Runs all fingerprint tasks of a run. The messages, of the form [`Batches`](crate::Form::Batches), may come in any
     /// order.

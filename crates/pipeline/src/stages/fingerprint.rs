@@ -312,7 +312,7 @@ impl Reading<'_> {
     /// Returns the batches of all tasks, in any order.
     fn batches(self, tasks: Vec<Weighed<FingerprintTask>>) -> Result<TaskBatches> {
         let Self { request, documents, revisits, work, .. } = self;
-        let workers = work.engine.map(|engine| engine.workers());
+        let workers = work.engine.map(|engine| engine.workers()).transpose()?;
         let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
         let spec = FingerprintSpec {
             columns: documents.columns().clone(),

@@ -17,18 +17,22 @@ file system. They must have this package, in the same version as the driver.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import threading
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, Option, _nearprint, arguments_of, own_process
+from ._job import job_file, night_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,15 +47,27 @@ WORKER_MEMORY = 1 << 30
 SHARES = 4
 """The number of shares of the tasks for each worker. More balance better, and each costs the time of a Spark task."""
 
+PIECE_BYTES = 32 << 20
+"""The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, in the driver's JVM."""
+
 LOOK_SECONDS = 0.5
+
+IDLE_SECONDS = 60
+"""The seconds between two warnings that no worker takes a task."""
+
+GIVE_UP_SECONDS = 1800
+"""The seconds after which a night gives up for which no worker has taken a task."""
+
+LEAVE_SECONDS = 10
+"""The seconds in which the threads of an engine must come back from Spark once its jobs are cancelled."""
 
 MARK = "nearprint-error "
 """What precedes an error of nearprint, as JSON, in the message of a worker's exception."""
 
 
 def run(
-    config: str | os.PathLike[str],
-    dt: str,
+    config: str | os.PathLike[str] | Mapping[str, Any],
+    dt: str | datetime.date,
     *,
     spark: SparkSession | None = None,
     workers: int | None = None,
@@ -61,9 +77,10 @@ def run(
     """Run a night on Spark. The driver publishes it with the same protocol and the same bytes as `nearprint.run`.
 
     Args:
-        config: the job file, on the driver.
+        config: the job file, on the driver, or its keys as a dictionary.
         dt: the date of the night, such as "2026-11-20".
-        spark: the session, or None for the one that `SparkSession.builder.getOrCreate()` returns.
+        spark: the session, or None for the one that `SparkSession.builder.getOrCreate()` returns. Spark is then asked for
+            it when the night begins: not for a job that is refused, and not for a night that is published already.
         workers: the number of tasks that the cluster runs at once; by default what Spark says when the night begins. A
             cluster that grows later needs it.
         worker_memory: the bytes that a Python worker process may take. It holds the batch of new documents and tables of
@@ -75,10 +92,12 @@ def run(
 
     Raises:
         ValueError: `workers` or `worker_memory` is below 1.
-        Error: as `nearprint.run`. If Spark gives up, `kind` is "try_again" and nothing of the night is visible.
+        Error: as `nearprint.run`. If Spark does not start or gives up, `kind` is "try_again" and nothing of the night is
+            visible.
     """
-    with _engine(spark, dt, workers, worker_memory) as engine:
-        summary: dict[str, Any] = _nearprint.run(arguments_of(config, dt, options), engine)
+    with job_file(config) as path, _engine(spark, night_of(dt), workers, worker_memory) as engine:
+        arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
+        summary: dict[str, Any] = _nearprint.run(arguments, engine)
         return summary
 
 
@@ -91,6 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments of `nearprint run`; those of the process if None. In addition there are `--workers N` and
             `--worker-memory BYTES`, as `run` has them.
     """
+    own_process()
     arguments = sys.argv[1:] if argv is None else list(argv)
     workers, arguments = _taken(arguments, "--workers")
     worker_memory, arguments = _taken(arguments, "--worker-memory")
@@ -100,12 +120,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"nearprint: error: {error}", file=sys.stderr)
         return 64
-    if "--help" in arguments or "-h" in arguments:
-        return _nearprint.main(["nearprint", "run", *arguments])
     date, _ = _taken(arguments, "--dt")
     with _engine(None, date or "", n, memory or WORKER_MEMORY) as engine:
-        own_process()
-        return _nearprint.main(["nearprint", "run", *arguments], engine)
+        code: int = _nearprint.main(["nearprint", "run", *arguments], engine)
+    if "--help" in arguments or "-h" in arguments:
+        print(HELP)
+    if _nearprint.engine_threads():
+        # A thread that comes back from Spark into an interpreter that has ended would end the process with a signal.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+HELP = """
+Options of nights on Spark:
+      --workers <N>            The number of tasks that the cluster runs at once. Default: what Spark says at the beginning
+      --worker-memory <BYTES>  The bytes that each Python worker process may take, such as 4GiB. Default: 1GiB"""
 
 
 def _taken(arguments: list[str], flag: str) -> tuple[str | None, list[str]]:
@@ -136,10 +168,6 @@ def _engine(spark: SparkSession | None, dt: str, workers: int | None, worker_mem
         raise ValueError(f"workers {workers}: give 1 or more, or None for as many as Spark says")
     if worker_memory < 1:
         raise ValueError(f"worker_memory {worker_memory}: give bytes, such as 1 << 30, or leave it out")
-    if spark is None:
-        from pyspark.sql import SparkSession
-
-        spark = SparkSession.builder.appName(f"nearprint {dt}").getOrCreate()
     engine = _Engine(spark, dt, workers, worker_memory)
     try:
         yield engine
@@ -150,30 +178,44 @@ def _engine(spark: SparkSession | None, dt: str, workers: int | None, worker_mem
 class _Engine:
     """Runs the tasks of one night. Its methods are called from other threads than the one that made it."""
 
-    def __init__(self, spark: SparkSession, dt: str, workers: int | None, worker_memory: int) -> None:
-        self.spark, self.context = spark, spark.sparkContext
-        self.threads = int(self.context.getConf().get("spark.task.cpus", "1"))
-        self.n = workers if workers is not None else max(1, self.context.defaultParallelism // self.threads)
-        self.worker_memory = worker_memory
+    def __init__(self, spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> None:
+        self.given, self.dt, self.asked, self.worker_memory = spark, dt, workers, worker_memory
         self.group = f"nearprint {dt} {uuid.uuid4()}"
         self.broadcasts: list[Broadcast[Any]] = []
+        self.started = False
 
     def close(self) -> None:
-        self.context.cancelJobGroup(self.group)
+        """Ends what is under way, and waits until the threads of the engine have come back."""
+        if self.started:
+            # A driver that was stopped may have lost its JVM, and with it its jobs.
+            with contextlib.suppress(Exception):
+                self.context.cancelJobGroup(self.group)
+        deadline = time.monotonic() + LEAVE_SECONDS
+        while _nearprint.engine_threads() and time.monotonic() < deadline:
+            time.sleep(0.02)
         for broadcast in self.broadcasts:
-            broadcast.destroy()
+            with contextlib.suppress(Exception):
+                broadcast.destroy()
 
     def workers(self) -> tuple[int, int, int]:
+        """The processes of the cluster. Spark starts here, unless the caller has a session."""
+        self.spark = self.given if self.given is not None else _session(f"nearprint {self.dt}")
+        self.context = self.spark.sparkContext
+        self.threads = int(self.context.getConf().get("spark.task.cpus", "1"))
+        at_once = max(1, self.context.defaultParallelism // self.threads)
+        self.n = self.asked if self.asked is not None else at_once
+        self.started = True
         return self.n, self.threads, self.worker_memory
 
     def fingerprint(
         self, spec: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
-        shares = shared(tasks, SHARES * self.n)
+        n_pieces = sum(weight for _, weight in tasks) // PIECE_BYTES
+        shares = shared(tasks, max(SHARES * self.n, n_pieces))
         work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, str(base), shares)))
         sent = self._work(work, len(shares))
-        # The shuffle lets all workers run at once, and the driver take their output at its own pace.
-        moved = sent.repartition(min(len(shares), 2 * self.n), "task").select("message")
+        # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece.
+        moved = sent.repartition(min(len(shares), max(2 * self.n, n_pieces)), "task").select("message")
         return self._messages(moved, len(shares), progress)
 
     def map(
@@ -204,29 +246,67 @@ class _Engine:
         import pyarrow as pa
 
         self.context.setJobGroup(self.group, self.group.rpartition(" ")[0])
-        done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(n_shares, progress, done), daemon=True)
+        done, idle = threading.Event(), threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(n_shares, progress, done, idle), daemon=True)
         watcher.start()
         try:
             for row in frame.toLocalIterator(prefetchPartitions=True):
                 yield pa.array([bytes(row.message)], pa.binary())
         except Exception as error:
-            raise _told(error) from error
+            raise (_no_worker() if idle.is_set() else _told(error)) from error
         finally:
             done.set()
             watcher.join()
 
-    def _watch(self, n_shares: int, progress: _nearprint.Progress, done: threading.Event) -> None:
-        """Reports the share of a stage's tasks that are done. The stage that does the work has a task for each share."""
+    def _watch(self, n_shares: int, progress: _nearprint.Progress, done: threading.Event, idle: threading.Event) -> None:
+        """Reports the share of a stage's tasks that are done, and ends a stage of which no worker takes a task.
+
+        The stage that does the work has a task for each share.
+        """
         tracker = self.context.statusTracker()
         old = set(tracker.getJobIdsForGroup(self.group))
+        begun, next_warning, is_taken = time.monotonic(), IDLE_SECONDS, False
         while not done.wait(LOOK_SECONDS):
             for job in set(tracker.getJobIdsForGroup(self.group)) - old:
                 info = tracker.getJobInfo(job)
                 for number in info.stageIds if info else ():
                     stage = tracker.getStageInfo(number)
+                    if stage:
+                        is_taken = is_taken or stage.numActiveTasks + stage.numCompletedTasks > 0
                     if stage and stage.numTasks == n_shares:
                         progress.reach(stage.numCompletedTasks / n_shares)
+            waited = time.monotonic() - begun
+            if is_taken or waited < next_warning:
+                continue
+            if waited >= GIVE_UP_SECONDS:
+                idle.set()
+                self.context.cancelJobGroup(self.group)
+                return
+            progress.warn(f"no worker of the cluster has taken a task for {int(waited)} seconds: {NO_WORKER}")
+            next_warning += IDLE_SECONDS
+
+
+def _session(name: str) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise Error(f"no pyspark: {error}: install it in this Python", kind="config", exit_code=78) from error
+    try:
+        return SparkSession.builder.appName(name).getOrCreate()
+    except Exception as error:
+        reason = f"Spark does not start: {_reason(str(error)) or type(error).__name__}"
+        raise Error(reason, kind="try_again", exit_code=75) from error
+
+
+NO_WORKER = (
+    "it is busy, has no worker, or has none with the cores and the memory that an executor asks for (spark.executor.cores, "
+    "spark.executor.memory)"
+)
+
+
+def _no_worker() -> Error:
+    reason = f"no worker of the cluster took a task within {GIVE_UP_SECONDS // 60} minutes: {NO_WORKER}: run it again"
+    return Error(reason, kind="try_again", exit_code=75)
 
 
 def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
@@ -261,8 +341,39 @@ def _told(error: Exception) -> Error:
     if "No module named 'nearprint'" in text:
         reason = "the Python of Spark's workers has no nearprint: install it on all machines, and let PYSPARK_PYTHON name that Python"
         return Error(reason, kind="config", exit_code=78)
-    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    return Error(f"Spark gave up: {' '.join(lines)[:500]}: run it again", kind="try_again", exit_code=75)
+    remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in text), "run it again")
+    reason = _reason(text) or type(error).__name__
+    return Error(f"Spark gave up: {reason}: {remedy}", kind="try_again", exit_code=75)
+
+
+REMEDIES = {
+    "spark.driver.maxResultSize": "raise spark.driver.maxResultSize, with spark.driver.memory above it, and run it again",
+    "Java heap space": "raise spark.driver.memory or spark.executor.memory, whichever log has the OutOfMemoryError, and run it again",
+    "No space left on device": "make room on that disk, or set spark.excludeOnFailure.enabled so that other workers take over, and run it again",
+}
+"""What helps, by what an exception of Spark says."""
+
+
+def _reason(text: str) -> str:
+    """What an exception of Spark says, in one line: its first line, and its last cause. Lines of stacks are left out.
+
+    >>> _reason("Job aborted.\\n\\tat org.apache.A\\nCaused by: java.io.IOException: disk full\\n\\tat org.apache.B")
+    'Job aborted. Caused by: java.io.IOException: disk full'
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    frames = ("at ", "File ", "... ", "Driver stacktrace", "Traceback", "JVM stacktrace")
+    told = [line for line in lines if line and not line.startswith(frames)]
+    causes = [line for line in told if line.startswith("Caused by: ")]
+    # What a worker's Python raised stands at the end of its traceback, without a blank before it.
+    raised = [line for line in text.splitlines() if RAISED.match(line)]
+    said = told[:1]
+    for line in causes[-1:] + raised[-1:]:
+        if not any(line in before or before in line for before in said[1:]) and line not in said[0]:
+            said.append(line)
+    return " ".join(said)
+
+
+RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit): ")
 
 
 # What follows runs in the worker processes.

@@ -97,7 +97,7 @@ impl NearDuplicates {
             join;
         let rules = Rules { itself, verifier, own_verifier, decides, loss };
         let n_existing = existing.n_live_rows;
-        let workers = work.engine.map(|engine| engine.workers());
+        let workers = work.engine.map(|engine| engine.workers()).transpose()?;
         progress.start("tables", "fingerprints", 0);
         let planning = Planning {
             bits,
