@@ -46,7 +46,7 @@ pub struct JobConfig {
     /// The named profile from which the rest starts.
     #[schemars(extend("enum" = profile_names()), extend("x-digest" = "profile"))]
     pub profile: String,
-    /// The folder of the crawl; `{dt}` stands for the night.
+    /// The folder of the crawl, whose nights are in folders `dt=DATE`, or a path with the date: `{dt}`, `{yyyy}/{mm}/{dd}`.
     #[schemars(schema_with = "path", extend("x-digest" = "night"))]
     pub documents: Option<String>,
     /// The version of the Delta table of documents. Without it, the newest is read.

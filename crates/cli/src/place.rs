@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use nearprint_documents::NightPlace;
+
 /// Says whether `{dt}` may stand for the night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dates {
@@ -65,12 +67,13 @@ pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
             variable.chars().take_while(|&c| is_name_start(c) || c.is_ascii_digit() || c == '}').collect();
         return Err(format!("'${name}' is not expanded here: write what it stands for"));
     }
-    let inside = |rest: &str| rest.split_once('}').map(|(name, _)| name.to_owned());
-    match text.split('{').skip(1).filter_map(inside).find(|name| dates == Dates::None || name != "dt") {
-        Some(name) if dates == Dates::None => Err(format!(
+    if dates == Dates::Allowed {
+        return NightPlace::parse(text).fault().map_or(Ok(()), Err);
+    }
+    match text.split('{').skip(1).find_map(|rest| rest.split_once('}')) {
+        Some((name, _)) => Err(format!(
             "'{{{name}}}' stands for nothing here: only `documents` of a run may have {{dt}}, for its night"
         )),
-        Some(name) => Err(format!("'{{{name}}}' stands for nothing: {{dt}} is the night, such as 2026-11-20")),
         None => Ok(()),
     }
 }

@@ -454,3 +454,51 @@ fn roots_hold_for_links_of_a_table_and_for_the_files_of_a_published_night() {
     expect(&nearprint_in(night.path(), &filter), 64, &["link.parquet lies outside of"]);
     assert!(!night.path().join("out").join(format!("dt={DT}")).exists());
 }
+
+#[test]
+fn a_path_says_where_nights_have_their_date() {
+    let layouts = [
+        ("{dt}", "2026-03-05"),
+        ("{yyyy}/{mm}/{dd}", "2026/03/05"),
+        ("year={yyyy}/month={dt:%-m}/day={dt:%-d}", "year=2026/month=3/day=5"),
+        ("dt={dt:%Y%m%d}", "dt=20260305"),
+        ("{dt:%Y/%m}/pages-{dd}.parquet", "2026/03/pages-05.parquet"),
+    ];
+    for (layout, folder) in layouts {
+        let night = Night::new("");
+        let file = if folder.ends_with("parquet") { folder.to_owned() } else { format!("{folder}/x.parquet") };
+        document(&night.path().join("crawl").join(file), "a", 1);
+        let place = format!("crawl/{layout}");
+        let done = night.run("2026-03-05", &["--documents", &place]).expect_success().json();
+        assert_eq!(done["n_documents"], 1, "{layout}");
+        let later = night.run("2026-03-06", &["--documents", &place]);
+        expect(&later, 66, &["the newest nights there: 2026-03-05"]);
+        let job = format!("documents = \"{place}\"\nstore = \"store\"\noutput = \"results\"\n");
+        fs::write(night.path().join("nights.toml"), job).unwrap();
+        let args = ["explain", "a", "a", "--config", "nights.toml", "--json"];
+        assert_eq!(nearprint_in(night.path(), &args).expect_success().json()["pair"]["distance"], 0, "{layout}");
+    }
+}
+
+#[test]
+fn a_path_whose_nights_have_dates_in_another_form_is_refused_with_the_path_that_fits() {
+    for (folder, fits) in [
+        ("year=2026/month=03/day=05", "crawl/year={yyyy}/month={mm}/day={dd}"),
+        ("2026/03/05", "crawl/{yyyy}/{mm}/{dd}"),
+        ("dt=20260305", "crawl/dt={dt:%Y%m%d}"),
+        ("ds=2026-03-05", "crawl/ds={dt}"),
+    ] {
+        let night = Night::new("");
+        document(&night.path().join("crawl").join(folder).join("x.parquet"), "a", 1);
+        let refused = night.run("2026-03-05", &["--documents", "crawl", "--late-exit-code", "75"]);
+        let first = folder.split('/').next().unwrap();
+        expect(&refused, 78, &["has no folder dt=2026-03-05", first, &format!("documents = \"{fits}\"")]);
+        night.run("2026-03-05", &["--documents", fits]).expect_success();
+    }
+    let night = Night::new("");
+    document(&night.path().join("crawl/pages/x.parquet"), "a", 1);
+    expect(&night.run(DT, &["--documents", "crawl"]), 66, &["dt=2026-11-20 was looked for", "there is: pages"]);
+    for (wrong, said) in [("crawl/{date}", "'{date}' stands for nothing"), ("crawl/{yyyy}/{mm}", "has no day")] {
+        expect(&night.run(DT, &["--documents", wrong]), 64, &[said]);
+    }
+}

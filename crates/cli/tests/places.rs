@@ -359,7 +359,7 @@ fn what_a_shell_would_have_expanded_is_refused_by_its_key_or_flag() {
     refused("~/crawl", "'~' is not expanded");
     refused("$HOME/crawl", "'$HOME' is not expanded");
     refused("s3://bucket/${NAME}/x", "'${NAME}' is not expanded");
-    refused("crawl/{yyyy}/{mm}", "'{yyyy}' stands for nothing");
+    refused("crawl/{date}/{hour}", "'{date}' stands for nothing");
     let night = night("");
     assert_eq!(night.run(DT, &["--output", "results/{dt}"]).code, 64);
     for args in

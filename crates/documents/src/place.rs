@@ -8,6 +8,7 @@ use super::delta_table::live_files;
 use super::foreign;
 use super::formats::endings;
 use super::found::FoundFiles;
+use super::night_place::NightPlace;
 use super::reader::Format;
 use crate::error::{Absent, documents_missing};
 
@@ -150,15 +151,11 @@ impl FileList {
     }
 }
 
-/// Returns the documents of a night as a pattern of files: `documents` with the date in place of `{dt}`, or with
+/// Returns the documents of a night as a pattern of files: `documents` with the date in place of its placeholders, or with
 /// `dt=<date>` after it.
 #[must_use]
 pub fn night_pattern(documents: &str, dt: &str) -> String {
-    if documents.contains("{dt}") {
-        documents.replace("{dt}", dt)
-    } else {
-        format!("{}/dt={dt}", documents.trim_end_matches('/'))
-    }
+    NightPlace::parse(documents).of(dt)
 }
 
 /// Finds the files that a pattern names.
@@ -232,7 +229,8 @@ pub fn is_unfinished(url: &str) -> bool {
 const NAMED_FILES: usize = 5;
 
 /// Returns the names of the first files, and the number of the others.
-fn first_names<'a>(urls: impl ExactSizeIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn first_names<'a>(urls: impl ExactSizeIterator<Item = &'a str>) -> String {
     let n_more = urls.len().saturating_sub(NAMED_FILES);
     let names: Vec<&str> = urls.take(NAMED_FILES).map(|url| url.rsplit('/').next().unwrap_or(url)).collect();
     let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };

@@ -1,8 +1,8 @@
 //! The documents of a night: their places, and the reasons why there may be none.
 
-use nearprint_documents::{Absent, DocumentPlace, Documents};
+use nearprint_documents::{Absent, DocumentPlace, Documents, NightFolders, NightPlace, first_names, layout_of};
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::{Folder, Storage, is_date};
+use nearprint_storage::{Storage, is_date};
 
 use super::request::RunRequest;
 
@@ -25,9 +25,9 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     };
     let pattern = night.name();
     warn_of_misnamed_nights(storage, root).await;
-    let nights = Nights::of(storage, root)?;
+    let nights = NightPlace::parse(root).nights(storage)?;
     // A folder dt=DATE is taken for a part of a table anyway.
-    if let Some(nights) = nights.as_ref().filter(|nights| !nights.before.contains('=')) {
+    if let Some(nights) = nights.as_ref().filter(|nights| !nights.are_partitions()) {
         storage.refuse_table(&nights.root).await?;
     }
     let opened = opening.await;
@@ -40,7 +40,7 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         Err(_) => absent == Some(&Absent::Missing),
     };
     match nights {
-        Some(nights) if nothing => nights.explain(opened, pattern, &request.dt).await,
+        Some(nights) if nothing => explain(&nights, opened, (root, pattern), &request.dt).await,
         None if nothing => refuse_missing_base(storage, pattern).await.and(opened),
         _ => opened,
     }
@@ -49,11 +49,13 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
 /// Refuses a place of nights that is missing. No night is looked for.
 pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentPlace) -> Result<()> {
     let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(()) };
-    let Some(nights) = Nights::of(storage, pattern)? else { return refuse_missing_base(storage, pattern).await };
+    let Some(nights) = NightPlace::parse(pattern).nights(storage)? else {
+        return refuse_missing_base(storage, pattern).await;
+    };
     if nights.root.is_local_folder() || !nights.root.names().await?.is_empty() {
         return Ok(());
     }
-    Err(nights.no_root())
+    Err(no_root(&nights))
 }
 
 /// Returns the newest night that has a folder or files at a place of nights. `None` if there is none, or if wildcards come
@@ -64,14 +66,13 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
 pub(crate) async fn newest_night(storage: &Storage, documents: &DocumentPlace) -> Result<Option<String>> {
     refuse_missing_root(storage, documents).await?;
     let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(None) };
-    let Some(nights) = Nights::of(storage, pattern)? else { return Ok(None) };
-    let names = nights.root.names().await?;
-    Ok(names.iter().filter_map(|name| nights.date(name)).max().map(str::to_owned))
+    let Some(nights) = NightPlace::parse(pattern).nights(storage)? else { return Ok(None) };
+    Ok(nights.dates().await?.pop_last())
 }
 
 /// Warns of folders beside the nights' whose names are not dates: files in them belong to no night.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
-    if documents.contains("{dt}") {
+    if NightPlace::parse(documents).has_date() {
         return;
     }
     // If the root cannot be listed, the attempt to open the night's own folder reports it.
@@ -100,68 +101,64 @@ fn nights_missing(url: &str) -> Fault {
     Fault::input_missing("documents", url, remedy).about(Absent::NoNights)
 }
 
-/// The folder of the nights, and the texts before and after the date in their names.
-struct Nights {
-    root: Folder,
-    before: String,
-    after: String,
+/// Explains why a night has no documents. `documents` are the place of all nights, as the job has it, and that of the night.
+async fn explain(
+    nights: &NightFolders,
+    opened: Result<Documents>,
+    (documents, night): (&str, &str),
+    dt: &str,
+) -> Result<Documents> {
+    let names = nights.root.names().await?;
+    if names.is_empty() && !nights.root.is_local_folder() {
+        return Err(no_root(nights));
+    }
+    if opened.is_ok() {
+        return opened;
+    }
+    let dates = nights.dates().await?;
+    let there = if dates.contains(dt) {
+        "its folder is there, but has no files".to_owned()
+    } else if dates.is_empty() {
+        if let Some(fault) = other_layout(nights, &names, documents, dt) {
+            return Err(fault);
+        }
+        let there = if names.is_empty() { "nothing".to_owned() } else { first_names(names.iter().map(String::as_str)) };
+        format!(
+            "{} is there, but has no nights: {} was looked for, and there is: {there}",
+            nights.root.url(),
+            nights.name_of(dt)
+        )
+    } else {
+        let newest: Vec<&str> = dates.iter().rev().take(LISTED).map(String::as_str).collect();
+        format!("the newest nights there: {}", newest.join(", "))
+    };
+    let remedy = format!("{there}: run it again when the crawl has arrived; nothing was read or written");
+    Err(Fault::input_missing("documents", night, remedy).about(Absent::NoNight))
 }
 
-impl Nights {
-    /// Returns the nights of a place. `None` means that wildcards come before the date.
-    fn of(storage: &Storage, documents: &str) -> Result<Option<Self>> {
-        let (root, before, after) = match documents.split_once("{dt}") {
-            None => (documents, "dt=", ""),
-            Some((before, after)) => {
-                let (root, before) = before.rsplit_once('/').unwrap_or((".", before));
-                // A split has at least one piece.
-                (if root.is_empty() { "/" } else { root }, before, after.split('/').next().unwrap_or_default())
-            }
-        };
-        if format!("{root}{before}").contains(['*', '?', '[']) {
-            return Ok(None);
-        }
-        Ok(Some(Self { root: storage.folder(root)?, before: before.to_owned(), after: after.to_owned() }))
+/// Returns a fault if the folders at the place of nights have names of nights in another form. `documents` is the place as
+/// the job has it.
+fn other_layout(nights: &NightFolders, names: &[String], documents: &str, dt: &str) -> Option<Fault> {
+    if NightPlace::parse(documents).has_date() {
+        return None;
     }
+    let (name, layout) = names.iter().find_map(|name| Some((name, layout_of(name)?)))?;
+    let reason = format!(
+        "{} has no folder {}, but {name}: write the place with the date in it, documents = \"{}/{layout}\"; nothing was read or written",
+        nights.root.url(),
+        nights.name_of(dt),
+        documents.trim_end_matches('/')
+    );
+    Some(Fault::config("documents".to_owned(), reason))
+}
 
-    /// Explains why there are no documents.
-    async fn explain(&self, opened: Result<Documents>, pattern: &str, dt: &str) -> Result<Documents> {
-        let names = self.root.names().await?;
-        if names.is_empty() && !self.root.is_local_folder() {
-            return Err(self.no_root());
-        }
-        if opened.is_ok() {
-            return opened;
-        }
-        let mut dates: Vec<&str> = names.iter().filter_map(|name| self.date(name)).collect();
-        dates.sort_unstable_by(|a, b| b.cmp(a));
-        let there = match dates.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ") {
-            _ if dates.contains(&dt) => "its folder is there, but has no files".to_owned(),
-            newest if newest.is_empty() => format!("{} is there, but has no nights", self.root.url()),
-            newest => format!("the newest nights there: {newest}"),
-        };
-        let remedy = format!("{there}: run it again when the crawl has arrived; nothing was read or written");
-        Err(Fault::input_missing("documents", pattern, remedy).about(Absent::NoNight))
+fn no_root(nights: &NightFolders) -> Fault {
+    let url = nights.root.url().to_owned();
+    if nights.root.local_path().is_some_and(std::path::Path::exists) {
+        let reason = format!(
+            "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
+        );
+        return Fault::config("documents".to_owned(), reason);
     }
-
-    fn no_root(&self) -> Fault {
-        let url = self.root.url().to_owned();
-        if self.root.local_path().is_some_and(std::path::Path::exists) {
-            let reason = format!(
-                "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
-            );
-            return Fault::config("documents".to_owned(), reason);
-        }
-        nights_missing(&url)
-    }
-
-    fn date<'a>(&self, name: &'a str) -> Option<&'a str> {
-        let date = name.strip_prefix(self.before.as_str())?;
-        let date = if self.after.contains(['*', '?', '[']) {
-            date.get(..10)?
-        } else {
-            date.strip_suffix(self.after.as_str())?
-        };
-        is_date(date).then_some(date)
-    }
+    nights_missing(&url)
 }

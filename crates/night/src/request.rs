@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, KnownFiles, night_pattern};
+use nearprint_documents::{
+    DocumentColumns, DocumentPlace, DuplicateIds, InputPolicy, KnownFiles, NightPlace, all_nights, night_pattern,
+};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_fingerprint::Judge;
 use nearprint_join::LossLimit;
@@ -19,9 +21,6 @@ use nearprint_tokenize::Resources as AnalyzerResources;
 use super::breakers::Breakers;
 use super::manifest::InputRecord;
 use super::references::{Written, refuse_written};
-
-/// A glob that matches any date.
-pub(crate) const ANY_DATE: &str = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]";
 
 /// The request of a night's work.
 #[derive(Debug, Clone)]
@@ -306,7 +305,11 @@ impl RunRequest {
                     return Err(overlap(key, url, "documents", documents, why));
                 }
             }
-            let nights = if is_list { documents.to_owned() } else { night_pattern(documents, "{dt}") };
+            let nights = if is_list || NightPlace::parse(documents).has_date() {
+                documents.to_owned()
+            } else {
+                format!("{}/dt={{dt}}", documents.trim_end_matches('/'))
+            };
             if nights_reach(storage, &nights, &spilled)? {
                 let why = "another run would read what this one spills";
                 return Err(overlap("resources.spill_dir", &spill, "documents", documents, why));
@@ -344,12 +347,12 @@ impl RunRequest {
 }
 
 /// Returns whether a place is one of the documents of some night, or lies below them, hidden or not. `documents` may have
-/// `{dt}` and wildcards; all that lies below a root without `{dt}` counts.
+/// placeholders and wildcards; all that lies below a root without placeholders counts.
 ///
 /// # Errors
 /// `documents` is malformed, or its URL is not supported.
 pub fn is_among_documents(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
-    storage.covers(&documents.replace("{dt}", ANY_DATE), place)
+    storage.covers(&all_nights(documents), place)
 }
 
 /// Refuses a text that is not an existing date in the form `YYYY-MM-DD`.
@@ -363,13 +366,14 @@ pub(crate) fn check_date(dt: &str) -> Result<()> {
     Err(Fault::usage(words![key("dt"), format!(" '{}' is not a date like 2026-11-20{why}", dt.escape_debug())]))
 }
 
-/// Returns whether some night's documents could lie at a place or below it. A root without `{dt}` belongs to the crawl
+/// Returns whether some night's documents could lie at a place or below it. A root without placeholders belongs to the crawl
 /// as a whole.
 fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bool> {
-    if !documents.contains("{dt}") {
+    let nights = NightPlace::parse(documents);
+    if !nights.has_date() {
         return storage.reaches(documents, place);
     }
-    let nights = documents.replace("{dt}", ANY_DATE);
+    let nights = nights.of_any_night();
     let nights = nights.trim_end_matches('/');
     Ok(storage.reaches(nights, place)? || storage.reaches(&format!("{nights}/**"), place)?)
 }

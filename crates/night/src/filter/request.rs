@@ -1,6 +1,6 @@
 //! What is asked of `filter`, and what it says.
 
-use nearprint_documents::{DocumentColumns, FilterOutput, RowCounts};
+use nearprint_documents::{DocumentColumns, FilterOutput, RowCounts, all_nights};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_pipeline::not_published;
 use nearprint_storage::{Folder, IfExists, Storage};
@@ -8,7 +8,7 @@ use nearprint_store::{Night, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::request::{ANY_DATE, check_date};
+use crate::request::check_date;
 
 /// The name of the empty file that is written last.
 pub(super) const SUCCESS: &str = "_SUCCESS";
@@ -235,7 +235,7 @@ impl FilterRequest {
             }
         }
         if let Some(documents) = &self.documents {
-            let documents = documents.replace("{dt}", ANY_DATE);
+            let documents = all_nights(documents);
             if storage.reaches(&documents, output)? || output.contains(&storage.base_of(&documents)?) {
                 return refused("the documents", &documents);
             }
