@@ -501,3 +501,63 @@ fn the_same_files_give_the_same_bytes_whatever_the_threads() {
     });
     assert_eq!(one.1, two.1);
 }
+
+#[test]
+fn texts_of_pages_are_those_that_were_fingerprinted_whatever_the_format() {
+    let night = Night::new("");
+    let damaged = record("conversion", "https://a.org/bytes", "Content-Type: text/plain\r\n", b"no \xff UTF-8");
+    let mut records = crawl();
+    records.insert(4, damaged);
+    let packed: Vec<u8> = records.iter().flat_map(|record| gzip(record)).collect();
+    write(&night, "sub/a.warc.gz", &packed);
+    write(&night, "b.html", html(&text(5, 80)).as_bytes());
+    let line = |id: &str, text: &str| format!("{}\n", json!({"id": id, "text": text, "other": 1}));
+    let lines =
+        [line("c1", &text(6, 80)), line("https://C.org/2", &text(7, 80)), line("c3", &text(6, 80)), line("c4", "")];
+    write(&night, "c.jsonl", lines.concat().as_bytes());
+    let parquet = night.path().join(format!("documents/dt={DT}/d.parquet"));
+    support::write_documents(
+        &parquet,
+        &[(Some("d1"), Some("北京的天气很好，明天我们去长城看看，后天再去故宫博物院参观一天")), (Some("d2"), None)],
+    );
+    let done = night.run(DT, &["--max-bad-rows", "1"]).expect_success().json();
+    let n_keep = done["n_keep"].as_u64().unwrap();
+    let filter = |format: &str| {
+        let args = ["filter", "--config", "job.toml", "--dt", DT, "--as", format, "--output", format, "--json"];
+        nearprint_in(night.path(), &args).expect_success().json()
+    };
+    let (jsonl, parquet) = (filter("jsonl"), filter("parquet"));
+    for counts in [&jsonl, &parquet] {
+        assert_eq!((counts["n_keep"].as_u64(), counts["n_quarantine"].as_u64()), (Some(n_keep), Some(1)), "{counts}");
+    }
+    let mut rows = Vec::new();
+    for name in ["sub/a.warc.gz.jsonl", "b.html.jsonl", "c.jsonl", "d.parquet.jsonl"] {
+        let lines = std::fs::read_to_string(night.path().join(format!("jsonl/dt={DT}/{name}"))).unwrap();
+        rows.extend(lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()));
+    }
+    let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("{id} in {rows:?}"));
+    let page = row("https://a.org/1");
+    assert_eq!(page["text"].as_str().map(str::trim), Some(text(1, 80).as_str()));
+    let said = ["url", "host", "fetch_time", "script"].map(|column| page[column].as_str());
+    assert_eq!(said, [Some("https://a.org/1"), Some("a.org"), Some("2026-11-20T01:02:03Z"), Some("Latn")]);
+    let said = ["url", "host", "fetch_time", "script"].map(|column| row("https://C.org/2")[column].as_str());
+    assert_eq!(said, [Some("https://C.org/2"), Some("c.org"), None, Some("Latn")]);
+    assert_eq!((row("d1")["script"].as_str(), row("d1")["host"].as_str()), (Some("Hani"), None));
+    assert_eq!(rows.len() as u64, n_keep);
+    // What is written has the fingerprints of what was read, in both formats.
+    let fingerprints = |documents: &str, output: &str| {
+        let args = ["fingerprint", "--documents", documents, "--output", output, "--max-bad-rows", "1"];
+        nearprint_in(night.path(), &args).expect_success();
+        let mut rows = support::rows(&night.path().join(output).join("part-00000.parquet"));
+        rows.sort();
+        rows
+    };
+    let all = fingerprints(&format!("documents/dt={DT}"), "of_documents");
+    for format in ["jsonl", "parquet"] {
+        let texts = fingerprints(&format!("{format}/dt={DT}"), &format!("of_{format}"));
+        assert_eq!(texts.len() as u64, n_keep);
+        assert!(texts.iter().all(|row| all.contains(row)), "{texts:?} {all:?}");
+    }
+    let other = ["filter", "--config", "job.toml", "--dt", DT, "--as", "csv", "--output", "x"];
+    assert_eq!(nearprint_in(night.path(), &other).code, 64);
+}

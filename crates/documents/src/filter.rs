@@ -175,6 +175,20 @@ impl Judge {
         Ok(fate == Fate::Keep)
     }
 
+    /// Counts the rows before a row that are no documents and that the reader does not give.
+    pub fn pass_unseen(&mut self, row: u64) {
+        let unseen = self.filter.quarantined[self.n_passed..].iter().take_while(|&&passed| passed < row).count();
+        self.n_passed += unseen;
+        self.counts.n_rows += unseen as u64;
+        self.counts.n_quarantine += unseen as u64;
+    }
+
+    /// Returns the counts, after the last row that the reader gave. The rows after it are no documents.
+    pub fn finish_unseen(mut self) -> RowCounts {
+        self.pass_unseen(u64::MAX);
+        self.counts
+    }
+
     /// Returns whether a revisit record is kept, which is no row: of documents that are kept, and of those that the night does
     /// not have. Its text is that of another record.
     pub fn keeps_revisit(&mut self, row: u64, id: &str) -> bool {

@@ -178,7 +178,7 @@ fn like(builder: WriterPropertiesBuilder, chunk: &ColumnChunkMetaData) -> Writer
     builder.set_column_statistics_enabled(path(), statistics)
 }
 
-fn cannot_write(name: &str, error: ParquetError) -> Fault {
+pub fn cannot_write(name: &str, error: ParquetError) -> Fault {
     match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
             Ok(io) => Fault::io(name)(*io),

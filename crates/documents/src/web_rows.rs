@@ -13,10 +13,10 @@ use super::keep_column::to_keep_type;
 use super::newest::fetched;
 use crate::quarantine::BadReason;
 
-const URL: &str = "url";
-const HOST: &str = "host";
+pub const URL: &str = "url";
+pub const HOST: &str = "host";
 /// The column of the time at which a page was fetched, in microseconds since 1970 in UTC.
-const FETCH_TIME: &str = "fetch_time";
+pub const FETCH_TIME: &str = "fetch_time";
 const CONTENT_TYPE: &str = "content_type";
 
 /// A web page.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use nearprint_documents::TextFormat;
 
 use super::file_names::local_path;
 use crate::place::{Given, place};
@@ -33,6 +34,9 @@ pub struct FilterArgs {
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents
     #[arg(long, visible_alias = "out", value_name = "DIR", value_parser = place)]
     pub output: Given,
+    /// Write the texts that were compared, and not the documents' files: id, url, host, fetch_time, script and text of each
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with = "flag")]
+    pub texts: Option<TextForm>,
     /// Write the id of each row and a column `keep`, row by row, and not the documents
     #[arg(long)]
     pub flag: bool,
@@ -41,9 +45,26 @@ pub struct FilterArgs {
     pub replace: bool,
 }
 
+/// The format of a file of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TextForm {
+    Parquet,
+    Jsonl,
+}
+
+impl TextForm {
+    pub fn format(self) -> TextFormat {
+        match self {
+            Self::Parquet => TextFormat::Parquet,
+            Self::Jsonl => TextFormat::Jsonl,
+        }
+    }
+}
+
 const FILTER_EXAMPLES: &str = "Examples:
   nearprint filter --config job.toml --dt 2026-11-20 --output survivors
   nearprint filter --config job.toml --corpus --output corpus
+  nearprint filter --config job.toml --corpus --as parquet --output texts
   nearprint filter --config job.toml --new --dt 2026-11-20 --output new/2026-11-20
   nearprint filter --config job.toml --dt 2026-11-01 --to 2026-11-20 --output s3://crawl/survivors
   nearprint filter --config job.toml --dt 2026-11-20 --output flags --flag";

@@ -40,7 +40,7 @@ pub use config::{ConfigCheckArgs, ConfigCommand, ConfigInitArgs};
 pub use diff::{DiffArgs, GivenGeneration};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
-pub use filter::FilterArgs;
+pub use filter::{FilterArgs, TextForm};
 pub use fingerprint::FingerprintArgs;
 pub use global::{Global, LogFormat};
 pub use idf::{IdfBuildArgs, IdfCommand};

@@ -6,7 +6,7 @@ use nearprint_documents::FilterOutput;
 use nearprint_night::{FilterCounts, FilterRequest, FilterSummary, Selection};
 
 use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
-use crate::args::{FilterArgs, Global};
+use crate::args::{FilterArgs, Global, TextForm};
 use crate::command_line::command_line;
 use crate::job_config::JobConfig;
 
@@ -20,6 +20,7 @@ pub(super) fn filter(global: &Global, args: &FilterArgs) -> Outcome {
         columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
         what: if args.flag { FilterOutput::Flags } else { FilterOutput::Survivors },
+        texts: args.texts.map(TextForm::format),
         if_exists: if_exists(args.replace),
     };
     let session = Session::new(&job, global);

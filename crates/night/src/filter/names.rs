@@ -2,19 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_documents::filtered_name;
+use nearprint_documents::{TextFormat, filtered_name};
 use nearprint_fault::{Fault, Result};
 
 /// Returns a name for each file: its path below `base`, the folder of the night's documents; or, if not all of the files
-/// lie there, below the deepest folder that holds all of them. That of a WACZ is the name of a WARC file.
+/// lie there, below the deepest folder that holds all of them. That of a WACZ is the name of a WARC file, and
+/// that of a file of texts has the ending of its format.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if two files would have one name.
-pub fn names(base: Option<&str>, urls: &[&str]) -> Result<Vec<String>> {
+pub fn names(base: Option<&str>, urls: &[&str], texts: Option<TextFormat>) -> Result<Vec<String>> {
     let base = base.map(|base| base.trim_end_matches('/'));
     let all: Option<Vec<Vec<&str>>> = urls.iter().map(|url| parts_below(base?, url)).collect();
     let all = all.unwrap_or_else(|| without_common_folder(urls.iter().map(|url| parts(url)).collect()));
-    let names: Vec<String> = all.into_iter().map(|parts| filtered_name(&parts.join("/"))).collect();
+    let name = |parts: Vec<&str>| {
+        let name = parts.join("/");
+        texts.map_or_else(|| filtered_name(&name), |format| format.name_for(&name))
+    };
+    let names: Vec<String> = all.into_iter().map(name).collect();
     let mut known: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, url) in names.iter().zip(urls) {
         if let Some(other) = known.insert(name, url) {
@@ -48,7 +53,11 @@ fn without_common_folder(all: Vec<Vec<&str>>) -> Vec<Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::names;
+    use super::{TextFormat, names as named};
+
+    fn names(base: Option<&str>, urls: &[&str]) -> nearprint_fault::Result<Vec<String>> {
+        named(base, urls, None)
+    }
 
     #[test]
     fn names_begin_below_the_night_or_below_the_common_folder() {
@@ -60,6 +69,8 @@ mod tests {
         assert_eq!(names(night, &["/x/dt=1/a.jsonl", "/x/dt=2/a.jsonl"]).unwrap(), ["dt=1/a.jsonl", "dt=2/a.jsonl"]);
         assert_eq!(names(None, &["s3://b/k/a.jsonl", "s3://b/k/c.jsonl"]).unwrap(), ["a.jsonl", "c.jsonl"]);
         assert_eq!(names(None, &["/x/a.wacz", "/x/b.warc.gz"]).unwrap(), ["a.wacz.warc.gz", "b.warc.gz"]);
+        let texts = named(None, &["/x/a.wacz", "/x/b.jsonl"], Some(TextFormat::Jsonl)).unwrap();
+        assert_eq!(texts, ["a.wacz.jsonl", "b.jsonl"]);
         assert_eq!(names(None, &[]).unwrap(), [""; 0]);
     }
 

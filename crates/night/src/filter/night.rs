@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use nearprint_documents::{FileFilter, FilterOutput, FilterTarget, RowCounts, filter_file, left_out};
+use nearprint_documents::{
+    FileFilter, FilterOutput, FilterTarget, RowCounts, TextFormat, filter_file, left_out, write_texts,
+};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::ReadLimits;
 use nearprint_pipeline::Resources;
@@ -82,7 +84,8 @@ pub async fn filter_night(
     let mut done = futures::stream::iter(filters)
         .map(|(file, filter, name)| {
             let place = night.output.join(&name);
-            let written = write(file, filter, place, temp, request.if_exists, with_empty_files);
+            let how = How { texts: request.texts, if_exists: request.if_exists, with_empty_files };
+            let written = write(file, filter, place, temp, how);
             written.map(|done| done.map(|(counts, is_written)| (counts, is_written.then_some(name))))
         })
         .buffer_unordered(resources.n_threads());
@@ -98,14 +101,21 @@ pub async fn filter_night(
     Ok(counts)
 }
 
+/// The way to write a file.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    texts: Option<TextFormat>,
+    if_exists: IfExists,
+    with_empty_files: bool,
+}
+
 /// Filters a file. Returns its counts, and whether a file was written: one without documents may be left out.
 async fn write(
     file: InputFile,
     filter: FileFilter,
     place: Folder,
     temp: &Path,
-    if_exists: IfExists,
-    with_empty_files: bool,
+    How { texts, if_exists, with_empty_files }: How,
 ) -> Result<(FilterCounts, bool)> {
     let bytes_read = file.size;
     let counts = |rows, bytes_written| FilterCounts { rows, n_files: 1, n_bad_files: 0, bytes_read, bytes_written };
@@ -118,7 +128,10 @@ async fn write(
     }
     let new = NewFile::create(&place, temp).await?;
     let target = FilterTarget { file: new.handle()?, name: place.url().to_owned() };
-    let rows = filter_file(file, filter, target).await?;
+    let rows = match texts {
+        Some(format) => write_texts(file, filter, target, format).await?,
+        None => filter_file(file, filter, target).await?,
+    };
     if rows.n_keep == 0 && !with_empty_files {
         return Ok((counts(rows, 0), false));
     }

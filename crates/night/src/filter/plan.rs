@@ -62,7 +62,8 @@ pub async fn plan_all(
         refuse_among_inputs(storage, &place, &urls)?;
         let base = request.documents.as_ref().map(|documents| storage.base_of(&night_pattern(documents, &night.dt)));
         let base = base.transpose()?;
-        let names = names::names(base.as_ref().map(Folder::url), &urls.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let of_inputs: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let names = names::names(base.as_ref().map(Folder::url), &of_inputs, request.texts)?;
         match request.selection {
             Selection::Nights { .. } => refuse_existing(&place, request.if_exists, &names).await?,
             _ => own.extend(

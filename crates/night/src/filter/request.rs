@@ -1,6 +1,6 @@
 //! What is asked of `filter`, and what it says.
 
-use nearprint_documents::{DocumentColumns, FilterOutput, RowCounts, all_nights};
+use nearprint_documents::{DocumentColumns, FilterOutput, RowCounts, TextFormat, all_nights};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_pipeline::not_published;
 use nearprint_storage::{Folder, IfExists, Storage};
@@ -36,6 +36,8 @@ pub struct FilterRequest {
     pub max_doc_bytes: u64,
     /// The form of the files that are written.
     pub what: FilterOutput,
+    /// The format of the texts that are written in place of files like those of the documents.
+    pub texts: Option<TextFormat>,
     /// Says whether files that exist are replaced.
     pub if_exists: IfExists,
 }
