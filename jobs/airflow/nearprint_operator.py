@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 # The job file, at whose folder its relative paths begin, and the folder in which the command starts. A DAG file sees the environment of the DAG processor and of the worker.
 CONFIG = os.environ.get("NEARPRINT_CONFIG", "/opt/nearprint/jobs/nightly.toml")
 FOLDER = os.environ.get("NEARPRINT_FOLDER", "/")
+# More arguments of `nearprint run`, as a shell would split them. {dt} in them is the night.
+RUN_ARGS = os.environ.get("NEARPRINT_RUN_ARGS", "")
 # 1: a night whose crawl has not arrived is tried again. A missing job file or store (66) is not.
 RETRY_MISSING_INPUT = os.environ.get("NEARPRINT_RETRY_MISSING_INPUT") == "1"
 
@@ -43,17 +46,18 @@ def night(context) -> str:
 class NearprintOperator(BaseOperator):
     """Runs a night. Its XCom is the summary, after a failure too. A permanent exit code spends no retry."""
 
-    template_fields = ("config", "env")
+    template_fields = ("config", "args", "env")
 
-    def __init__(self, *, config=CONFIG, folder=FOLDER, retry_missing_input=RETRY_MISSING_INPUT, env=None, **kwargs):
+    def __init__(self, *, config=CONFIG, folder=FOLDER, retry_missing_input=RETRY_MISSING_INPUT, args=RUN_ARGS, env=None, **kwargs):
         super().__init__(**kwargs)
-        self.config, self.folder, self.env = config, folder, env or {}
+        self.config, self.folder, self.args, self.env = config, folder, args, env or {}
         self.late = ["--late-exit-code", str(LATE)] if retry_missing_input else []
         self.process = SubprocessHook()
 
     def execute(self, context):
         dt = night(context)
         flags = [f"--{name}" for name in ("late", "replace") if context["params"].get(name)]
+        flags += [argument.replace("{dt}", dt) for argument in shlex.split(self.args)]
         with TemporaryDirectory() as temporary:
             file = Path(temporary, "summary.json")
             command = ["nearprint", "run", "--config", self.config, "--dt", dt, "--summary-file", str(file), *self.late, *flags]

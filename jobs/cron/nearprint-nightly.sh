@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# nearprint-nightly.sh CONFIG LOG_DIR [DATE]: a night's run, started by cron; today's, in UTC, without a date. Its exit code is nearprint's own.
+# nearprint-nightly.sh CONFIG LOG_DIR [DATE]: a night's run, started by cron; without a date today's, in UTC. Its exit code is nearprint's own.
 #
 # A failure is printed, so that cron mails it. These variables, all optional, tell others too:
 #   NEARPRINT_ON_FAILURE      a command that is started after a failure, with the summary on standard input and NEARPRINT_DT,
@@ -7,13 +7,19 @@
 #   NEARPRINT_HEARTBEAT_URL   is asked for after a success, and URL/fail after a failure
 #   NEARPRINT_WAIT_MINUTES    how long a crawl that has not arrived is waited for; it is looked for every
 #                             NEARPRINT_WAIT_STEP_SECONDS (600). A missing job file or store is not waited for
+#   NEARPRINT_NIGHT           which night is run without a DATE: today, or yesterday, for a crawl that closes at midnight
+#   NEARPRINT_ZONE            the time zone in which it is that day, such as Asia/Shanghai (UTC)
+#   NEARPRINT_RUN_ARGS        more arguments of nearprint run, between blanks; {dt} in them is the night:
+#                             --metrics-file /var/lib/metrics/nearprint.prom --report /srv/pages/{dt}.html
 set -euo pipefail
 
 [ $# -eq 2 ] || [ $# -eq 3 ] || { echo "usage: nearprint-nightly.sh CONFIG LOG_DIR [DATE]" >&2; exit 64; }
 config=$1
 log_dir=$2
-# UTC: a date in local time would skip or repeat an hour twice a year, and differ from the crawl's.
-dt=${3:-$(date -u +%F)}
+# UTC unless asked: a date in local time would skip or repeat an hour twice a year, and differ from the crawl's.
+dt=${3:-$(TZ=${NEARPRINT_ZONE:-UTC} date -d "${NEARPRINT_NIGHT:-today}" +%F)}
+more=${NEARPRINT_RUN_ARGS:-}
+read -r -a more <<<"${more//'{dt}'/$dt}"
 log=$log_dir/$dt.log
 summary=$log_dir/$dt.json
 child=
@@ -67,7 +73,7 @@ await() {
 }
 
 run() {
-    await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary"
+    await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary" "${more[@]}"
 }
 
 mkdir -p "$log_dir"

@@ -175,3 +175,33 @@ fn until(done: impl Fn() -> bool) {
     }
     panic!("no end");
 }
+
+#[test]
+fn more_arguments_of_the_run_and_another_day_come_from_the_environment() {
+    let night = night();
+    arrives(&night);
+    let more = [("NEARPRINT_RUN_ARGS", "--metrics-file run.prom  --report page-{dt}.html")];
+    let done = run(&night, &more);
+    assert_eq!((done.status.code(), printed(&done)), (Some(0), String::new()));
+    assert!(night.path().join("run.prom").exists() && night.path().join(format!("page-{DT}.html")).exists());
+    let day = |zone: &str, day: &str| {
+        let mut command = Command::new("date");
+        let said = command.args(["-d", day, "+%F"]).env("TZ", zone).output().unwrap().stdout;
+        String::from_utf8(said).unwrap().trim().to_owned()
+    };
+    for (zone, asked) in [("UTC", "yesterday"), ("Pacific/Kiritimati", "today")] {
+        let mut script = script(&night, &[("NEARPRINT_NIGHT", asked), ("NEARPRINT_ZONE", zone)]);
+        let program = script.get_args().next().unwrap().to_owned();
+        let before = day(zone, asked);
+        script = {
+            let mut without_date = Command::new("bash");
+            without_date.arg(program).args(["job.toml", "logs"]).current_dir(night.path());
+            let env = script.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+            without_date.envs(env.collect::<Vec<_>>());
+            without_date
+        };
+        assert_eq!(script.output().unwrap().status.code(), Some(66), "no crawl");
+        let logs = [before, day(zone, asked)].map(|dt| night.path().join(format!("logs/{dt}.log")));
+        assert!(logs.iter().any(|log| log.exists()), "{logs:?}");
+    }
+}
