@@ -1,13 +1,19 @@
 //! Columns and tables that come in through the PyCapsule interface.
 
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryArray, StructArray, UInt64Array};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, Float64Array, Int64Array, LargeBinaryArray,
+    LargeStringArray, StructArray, UInt64Array,
+};
 use arrow::compute::{CastOptions, cast, cast_with_options, concat};
-use arrow::datatypes::{DataType, UInt64Type};
+use arrow::datatypes::{DataType, Field, UInt64Type};
 use arrow::error::ArrowError;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use pyo3::prelude::*;
-use pyo3_arrow::ffi::ArrayReader;
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3_arrow::ffi::{ArrayIterator, ArrayReader};
 use pyo3_arrow::input::AnyArray;
 
 use crate::error::{Problem, Result};
@@ -38,16 +44,53 @@ pub(crate) const SKETCH_BYTES: i32 = 32;
 const MAX_ROWS: usize = u32::MAX as usize - 1;
 
 impl Input {
-    /// Takes an argument that speaks the PyCapsule interface.
+    /// Takes an argument that speaks the PyCapsule interface, or a list, a tuple, or what makes a list of itself, such as an
+    /// array of NumPy.
     pub(crate) fn of(name: &'static str, argument: &Bound<'_, PyAny>) -> Result<Self> {
-        if !argument.hasattr("__arrow_c_array__")? && !argument.hasattr("__arrow_c_stream__")? {
+        if argument.hasattr("__arrow_c_array__")? || argument.hasattr("__arrow_c_stream__")? {
+            match argument.extract::<AnyArray>() {
+                Ok(array) => return Ok(Self { name, arrays: array.into_reader()? }),
+                // pandas needs pyarrow to speak the interface. Its columns make lists of themselves without it.
+                Err(error) if !argument.hasattr("tolist")? => return Err(error.into()),
+                Err(_) => {}
+            }
+        }
+        let list = if let Ok(list) = argument.cast::<PyList>() {
+            Some(list.clone())
+        } else if let Ok(tuple) = argument.cast::<PyTuple>() {
+            Some(tuple.to_list())
+        } else if argument.hasattr("tolist")? {
+            argument.call_method0("tolist")?.cast_into::<PyList>().ok()
+        } else {
+            None
+        };
+        let Some(list) = list else {
             let got = argument.get_type().name()?;
             return Err(Problem::Type(format!(
-                "{name}: {got} has neither __arrow_c_array__ nor __arrow_c_stream__: give a column of pyarrow, Polars, \
-                 DuckDB or pandas 3, such as pyarrow.array(list)"
+                "{name}: {got} is no column: give one of pyarrow, Polars, DuckDB or pandas, an array of NumPy, or a list"
             )));
-        }
-        Ok(Self { name, arrays: argument.extract::<AnyArray>()?.into_reader()? })
+        };
+        let array = of_list(name, &list)?;
+        let field = Arc::new(Field::new("", array.data_type().clone(), true));
+        let arrays = ArrayIterator::new(std::iter::once(Ok::<_, ArrowError>(array)), field);
+        Ok(Self { name, arrays: Box::new(arrays) })
+    }
+
+    /// Iterates over the rows of a table.
+    pub(crate) fn tables(self) -> impl Iterator<Item = Result<StructArray>> {
+        let name = self.name;
+        self.arrays.map(move |array| {
+            let array = array?;
+            let no_table = || Problem::Type(format!("{name}: a column of {}, expected a table", array.data_type()));
+            array.as_struct_opt().cloned().ok_or_else(no_table)
+        })
+    }
+
+    /// Reads a whole column.
+    pub(crate) fn whole(self) -> Result<ArrayRef> {
+        let data_type = self.arrays.field().data_type().clone();
+        let arrays = self.columns().collect::<Result<Vec<_>>>()?;
+        joined(&arrays, &data_type)
     }
 
     /// Returns the name of the argument.
@@ -114,6 +157,49 @@ impl Input {
         }
         Ok(read)
     }
+}
+
+/// Makes a column of the values of a list, which have one type. `None` and NaN are null.
+fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
+    let is_null = |value: &Bound<'_, PyAny>| {
+        value.is_none() || value.cast_exact::<PyFloat>().is_ok_and(|value| value.value().is_nan())
+    };
+    let refused = |at: usize, value: &Bound<'_, PyAny>, expected: &str| {
+        let got = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
+        Problem::Type(format!("{name}: value {at} is of {got}, expected {expected} as before it"))
+    };
+    macro_rules! column {
+        ($expected:literal, $value:ty, $array:ty) => {{
+            let mut values = Vec::<Option<$value>>::with_capacity(list.len());
+            for (at, value) in list.iter().enumerate() {
+                let value = if is_null(&value) {
+                    None
+                } else {
+                    Some(value.extract::<$value>().map_err(|_| refused(at, &value, $expected))?)
+                };
+                values.push(value);
+            }
+            Arc::new(values.into_iter().collect::<$array>()) as ArrayRef
+        }};
+    }
+    let Some(first) = list.iter().find(|value| !is_null(value)) else {
+        return Ok(arrow::array::new_null_array(&DataType::Null, list.len()));
+    };
+    Ok(if first.is_instance_of::<PyString>() {
+        column!("str", String, LargeStringArray)
+    } else if first.is_instance_of::<PyBytes>() {
+        column!("bytes", Vec<u8>, LargeBinaryArray)
+    } else if first.is_instance_of::<PyBool>() {
+        column!("bool", bool, BooleanArray)
+    } else if first.is_instance_of::<PyInt>() {
+        // Fingerprints use all bits, and other numbers may be negative.
+        let is_signed = list.iter().any(|value| value.extract::<i64>().is_ok_and(|value| value < 0));
+        if is_signed { column!("int", i64, Int64Array) } else { column!("int", u64, UInt64Array) }
+    } else if first.is_instance_of::<PyFloat>() {
+        column!("float", f64, Float64Array)
+    } else {
+        return Err(refused(0, &first, "str, bytes, int, float or bool"));
+    })
 }
 
 fn refuse_too_many(name: &str, n_rows: usize) -> Result<()> {

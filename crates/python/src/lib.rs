@@ -7,6 +7,7 @@
 mod call;
 mod engine;
 mod error;
+mod frames;
 mod input;
 mod join;
 mod night;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 mod _nearprint {
     #[pymodule_export]
     use super::engine::{Progress, engine_threads};
+    #[pymodule_export]
+    use super::frames::{integers_of, read_columns, rows_above, rows_of, table_of, write_columns};
     #[pymodule_export]
     use super::join::{hamming, join, pairs_within};
     #[pymodule_export]

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray, RecordBatch, StructArray};
 use arrow::datatypes::{
-    DataType, Field, FieldRef, Int32Type, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Date32Type, Field, FieldRef, Float64Type, Int32Type, Int64Type, SchemaRef, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyTuple};
 use pyo3_arrow::error::PyArrowResult;
 use pyo3_arrow::ffi::{ArrayIterator, ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
 
@@ -27,6 +28,28 @@ impl Array {
         let field = Arc::new(Field::new(name, array.data_type().clone(), true));
         Self { array, field }
     }
+}
+
+impl Array {
+    /// Returns the values.
+    pub(crate) fn array(&self) -> &ArrayRef {
+        &self.array
+    }
+}
+
+impl Table {
+    /// Returns the rows.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+}
+
+/// The type of values of fixed width, their bytes, and a byte for each that says whether it is there.
+type Buffers<'py> = (String, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+/// Calls a function of the part of the package that knows the libraries of frames.
+fn of_frames<'py>(py: Python<'py>, function: &str, result: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    py.import("nearprint._frames")?.call_method1(function, (result,))
 }
 
 #[pymethods]
@@ -64,6 +87,58 @@ impl Array {
             self.array.data_type(),
             self.array.null_count()
         )
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.to_pylist(py)?.try_iter()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyAny>> {
+        let n = self.array.len();
+        let at = if row < 0 { row.checked_add_unsigned(n) } else { Some(row) };
+        let at = at.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < n);
+        let at = at.ok_or_else(|| PyIndexError::new_err(format!("row {row} of {n}")))?;
+        let value = values(py, &self.array.slice(at, 1))?.pop();
+        value.ok_or_else(|| PyIndexError::new_err(format!("row {row} of {n}")))
+    }
+
+    /// The values for NumPy: of their own type if none is missing, otherwise objects, with None where there is none.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _always_a_copy = copy;
+        let py = slf.py();
+        py.import("nearprint._frames")?.call_method1("to_numpy", (slf, dtype))
+    }
+
+    /// The values as bytes, and for each whether there is one; None for values that have no fixed width.
+    fn _buffers<'py>(&self, py: Python<'py>) -> PyResult<Option<Buffers<'py>>> {
+        let data_type = self.array.data_type();
+        let Some(width) = data_type.primitive_width() else { return Ok(None) };
+        let data = self.array.to_data();
+        let Some(buffer) = data.buffers().first() else { return Ok(None) };
+        let start = data.offset() * width;
+        let Some(bytes) = buffer.as_slice().get(start..start + data.len() * width) else { return Ok(None) };
+        let is_there: Vec<u8> = (0..self.array.len()).map(|row| u8::from(self.array.is_valid(row))).collect();
+        Ok(Some((data_type.to_string().to_lowercase(), PyBytes::new(py, bytes), PyBytes::new(py, &is_there))))
+    }
+
+    /// The column as a pandas Series: of nullable integers, such as UInt64, where it has integers.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        of_frames(slf.py(), "to_pandas", slf.clone().into_any())
+    }
+
+    /// The column as a pyarrow Array.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        of_frames(slf.py(), "to_arrow", slf.clone().into_any())
+    }
+
+    /// The column as a Polars Series.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        of_frames(slf.py(), "to_polars", slf.clone().into_any())
     }
 
     /// The values as Python objects, None where there is none.
@@ -118,6 +193,33 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        PyList::new(py, self.to_pylist(py)?)?.try_iter()
+    }
+
+    /// A column by its name.
+    fn __getitem__(&self, name: &str) -> PyResult<Array> {
+        let missing =
+            || PyKeyError::new_err(format!("no column '{name}', there are: {}", self.column_names().join(", ")));
+        let column = self.batch.column_by_name(name).ok_or_else(missing)?;
+        Ok(Array::new(name, Arc::clone(column)))
+    }
+
+    /// The table as a pandas DataFrame, with nullable integers.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        of_frames(slf.py(), "to_pandas", slf.clone().into_any())
+    }
+
+    /// The table as a pyarrow Table.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        of_frames(slf.py(), "to_arrow", slf.clone().into_any())
+    }
+
+    /// The table as a Polars DataFrame.
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        of_frames(slf.py(), "to_polars", slf.clone().into_any())
+    }
+
     /// The rows as dictionaries.
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows: Vec<Bound<'py, PyDict>> = (0..self.batch.num_rows()).map(|_| PyDict::new(py)).collect();
@@ -149,6 +251,8 @@ fn values<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Vec<Bound<'py, PyA
         DataType::UInt64 => numbers!(UInt64Type),
         DataType::Int32 => numbers!(Int32Type),
         DataType::Int64 => numbers!(Int64Type),
+        DataType::Float64 => numbers!(Float64Type),
+        DataType::Date32 => dates(py, array),
         DataType::Boolean => array.as_boolean().iter().map(|value| Ok(value.into_pyobject(py)?)).collect(),
         DataType::Utf8 => array.as_string::<i32>().iter().map(|value| Ok(value.into_pyobject(py)?)).collect(),
         DataType::LargeUtf8 => array.as_string::<i64>().iter().map(|value| Ok(value.into_pyobject(py)?)).collect(),
@@ -158,4 +262,15 @@ fn values<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Vec<Bound<'py, PyA
         }
         other => Err(PyTypeError::new_err(format!("a column of {other}: read it with pyarrow.table"))),
     }
+}
+
+fn dates<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let date = py.import("datetime")?.getattr("date")?;
+    // Python counts days from the first day of the year 1.
+    const UNIX_EPOCH: i32 = 719_163;
+    let value = |days: Option<i32>| match days {
+        Some(days) => date.call_method1("fromordinal", (days + UNIX_EPOCH,)),
+        None => Ok(py.None().into_bound(py)),
+    };
+    array.as_primitive::<Date32Type>().iter().map(value).collect()
 }

@@ -20,14 +20,15 @@ use crate::output::Array;
 /// Return the SimHash fingerprint of a text, or of each text of a column.
 ///
 /// Args:
-///     text: a string, or a column of strings of n rows. A table of one column counts as the column.
+///     text: a string, or a column of strings of n rows: of pyarrow, Polars, DuckDB, pandas or NumPy, or a list. A table of
+///         one column counts as the column.
 ///     profile: the name of a profile, as in a job file.
 ///     threads: the most threads, all cores by default. A single string takes one.
 ///
 /// Returns:
 ///     For a string an integer, of as many bits as the profile has (64 in "default"), or None if the text is empty or has
 ///     fewer distinct features than the floor (10 for Chinese, 8 for other text). For a column a UInt64 array of n rows,
-///     null where a string gives None and where the text is null.
+///     null where a string gives None and where the text is null. For a Series of pandas a Series of UInt64.
 ///
 /// Raises:
 ///     ValueError: there is no such profile, or a text is not UTF-8.
@@ -69,7 +70,7 @@ pub(crate) fn fingerprint<'py>(
         })?;
         Ok(Arc::new(UInt64Array::from(fingerprints)) as ArrayRef)
     })?;
-    Ok(Bound::new(py, Array::new("fingerprint", fingerprints))?.into_any())
+    like(text, Array::new("fingerprint", fingerprints))
 }
 
 /// Return the sketch of a text, or of each text of a column: 256 bits that verify a pair of near fingerprints.
@@ -114,7 +115,18 @@ pub(crate) fn sketch<'py>(
         let bytes = sketches.iter().map(|sketch| sketch.as_ref().map(|sketch| sketch.0.as_slice()));
         Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, SKETCH_BYTES)?) as ArrayRef)
     })?;
-    Ok(Bound::new(py, Array::new("sketch", sketches))?.into_any())
+    like(text, Array::new("sketch", sketches))
+}
+
+/// Returns a column of results: for a column of pandas as one of pandas, with its index, because pandas would take any other
+/// object for the value of each row.
+fn like<'py>(given: &Bound<'py, PyAny>, column: Array) -> PyResult<Bound<'py, PyAny>> {
+    let column = Bound::new(given.py(), column)?.into_any();
+    let module = given.get_type().module()?;
+    if !module.to_str()?.starts_with("pandas") {
+        return Ok(column);
+    }
+    given.py().import("nearprint._frames")?.call_method1("like", (given, column))
 }
 
 fn fingerprinter(profile: ProfileConfig) -> Result<TextFingerprinter> {

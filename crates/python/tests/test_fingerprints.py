@@ -52,7 +52,8 @@ def test_slices_chunks_streams_and_tables_of_one_column_count_as_the_column():
 def test_polars_duckdb_and_pandas_give_and_take_columns():
     assert nearprint.fingerprint(pl.Series(TEXTS)).to_pylist() == expected()
     assert pl.Series(nearprint.fingerprint(pl.Series(TEXTS))).to_list() == expected()
-    assert nearprint.fingerprint(pd.Series(TEXTS, dtype="str")).to_pylist() == expected()
+    found = nearprint.fingerprint(pd.Series(TEXTS, dtype="str"))
+    assert [None if value is pd.NA else int(value) for value in found] == expected()
     relation = duckdb.sql("SELECT unnest($texts) AS text", params={"texts": TEXTS})
     assert nearprint.fingerprint(relation).to_pylist() == expected()
     pairs = pl.DataFrame(nearprint.pairs_within(pl.Series(expected(), dtype=pl.UInt64), 0))
@@ -110,7 +111,8 @@ def test_distances_of_numbers_bytes_and_columns():
         (ValueError, lambda: nearprint.fingerprint(pa.table({"id": [1], "text": [TEXT]}))),
         (ValueError, lambda: nearprint.fingerprint(pa.array([b"\xff\xfe"]).view(pa.string()))),
         (TypeError, lambda: nearprint.fingerprint(None)),
-        (TypeError, lambda: nearprint.fingerprint([TEXT])),
+        (TypeError, lambda: nearprint.fingerprint([TEXT, 1])),
+        (TypeError, lambda: nearprint.fingerprint({TEXT})),
         (TypeError, lambda: nearprint.fingerprint(pa.array([1]))),
         (ValueError, lambda: nearprint.hamming(-1, 0)),
         (ValueError, lambda: nearprint.hamming(2**128, 0)),

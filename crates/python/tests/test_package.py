@@ -93,7 +93,7 @@ WRONG = """
 import nearprint
 
 nearprint.fingerprint(3)
-nearprint.pairs_within([1, 2], 3)
+nearprint.pairs_within(3, 3)
 """
 
 

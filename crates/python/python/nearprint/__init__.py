@@ -1,7 +1,7 @@
 """Near-duplicate documents, found exactly: fingerprints of texts, joins of fingerprints, whole nights, and the command.
 
 Columns and tables come in from anything that speaks Arrow's PyCapsule interface (pyarrow, Polars, DuckDB, pandas 3), and
-the results speak it too. Calls release the GIL and compute on threads of their own; `threads` limits them, and the
+the results speak it too; lists and arrays of NumPy are taken as well. Calls release the GIL and compute on threads of their own; `threads` limits them, and the
 default is all cores. Ctrl-C ends a call.
 
 >>> import nearprint
@@ -12,6 +12,7 @@ default is all cores. Ctrl-C ends a call.
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 import sys
@@ -20,7 +21,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Union
 
 from . import _nearprint
+from ._commands import audit, check, diff, explain, filter, query, report
+from ._dedup import Deduplicated, Deduplicator, dedup
 from ._error import Error
+from ._job import job_file, night_of
 from ._nearprint import (
     Array,
     FingerprintContext,
@@ -42,6 +46,8 @@ from ._nearprint import (
 __all__ = [
     "Array",
     "ArrowColumn",
+    "Deduplicated",
+    "Deduplicator",
     "Error",
     "FingerprintContext",
     "MapContext",
@@ -49,6 +55,12 @@ __all__ = [
     "Table",
     "TaskBatches",
     "__version__",
+    "audit",
+    "check",
+    "dedup",
+    "diff",
+    "explain",
+    "filter",
     "fingerprint",
     "fingerprint_task",
     "hamming",
@@ -57,9 +69,15 @@ __all__ = [
     "map_task",
     "pairs_within",
     "profile",
+    "query",
+    "report",
     "run",
     "sketch",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class _ArrayLike(Protocol):
@@ -70,17 +88,22 @@ class _StreamLike(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
-ArrowColumn = Union[_ArrayLike, _StreamLike]  # noqa: UP007
-"""What speaks the PyCapsule interface: an array, a chunked array, a series, a table or a stream of batches."""
+class _ListLike(Protocol):
+    def tolist(self) -> Any: ...
+
+
+ArrowColumn = Union[_ArrayLike, _StreamLike, _ListLike, "list[Any]", "tuple[Any, ...]"]
+"""What speaks the PyCapsule interface (an array, a chunked array, a series, a table or a stream of batches), an array of
+NumPy, or a list."""
 
 Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
 
 
-def run(config: str | os.PathLike[str], dt: str, **options: Option) -> dict[str, Any]:
+def run(config: str | os.PathLike[str] | Mapping[str, Any], dt: str | datetime.date, **options: Option) -> dict[str, Any]:
     """Run a night: fingerprint, join, decide, publish, advance the store.
 
     Args:
-        config: the job file.
+        config: the job file, or its keys as a dictionary, whose relative paths begin at the working folder.
         dt: the date of the night, such as "2026-11-20".
         **options: the options of `nearprint run`, with underscores for hyphens: `create_store=True`, `replace=True`,
             `late=True`, `future=True`, `documents="crawl"`, `threads=4`, `memory_limit="4GiB"`, `max_pairs=1000`, ... An option that
@@ -107,13 +130,14 @@ def run(config: str | os.PathLike[str], dt: str, **options: Option) -> dict[str,
     ('published', 1)
     >>> folder.cleanup()
     """
-    summary: dict[str, Any] = _nearprint.run(arguments_of(config, dt, options))
+    with job_file(config) as path:
+        summary: dict[str, Any] = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)])
     return summary
 
 
-def arguments_of(config: str | os.PathLike[str], dt: str, options: Mapping[str, Option]) -> list[str]:
-    """The arguments of the command for the options of `run`."""
-    arguments = ["--config", os.fspath(config), "--dt", dt]
+def arguments_of(options: Mapping[str, Option]) -> list[str]:
+    """The arguments of the command for options of a function."""
+    arguments = []
     for name, value in options.items():
         # The command names what may be repeated in the singular.
         flag = "--root" if name == "roots" else "--" + name.replace("_", "-")

@@ -1,0 +1,86 @@
+"""The commands as functions: each runs in a process of its own, and returns the summary that `--json` prints."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Union
+
+from ._error import Error
+from ._job import job_file, night_of
+
+Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
+
+
+def _run(command: str, config: str | os.PathLike[str] | Mapping[str, Any], given: Mapping[str, Any], options: Mapping[str, Option], *words: str) -> dict[str, Any]:
+    """Runs a command and returns its summary.
+
+    Raises:
+        Error: the command fails. If it has found what it looks for, as `check` does, `summary` has it.
+    """
+    from . import arguments_of
+
+    with job_file(config) as path:
+        line = [command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
+        done = subprocess.run([sys.executable, "-m", "nearprint", *line], capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    try:
+        summary: dict[str, Any] = json.loads(lines[-1])
+    except (IndexError, ValueError):
+        raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind="other", exit_code=done.returncode) from None
+    if done.returncode == 0:
+        return summary
+    place = {name: summary.get(name) for name in ("file", "column", "row")}
+    raise Error(str(summary.get("error", done.stderr.strip())), kind=summary.get("kind", "other"), exit_code=done.returncode, summary=summary, **place)
+
+
+Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+Night = Union[str, datetime.date]  # noqa: UP007
+
+
+def report(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:
+    """Report a published night: what `nearprint report --json` prints. `html="page.html"` writes the page too."""
+    return _run("report", config, {"dt": night_of(dt)}, options)
+
+
+def filter(config: Config, output: str | os.PathLike[str], dt: Night | None = None, **options: Option) -> dict[str, Any]:
+    """Write the documents that stay: those of a night, or with `corpus=True` those of all nights, each once.
+
+    The option `as` of the command is `texts` here: `texts="parquet"` writes the texts that were compared.
+    """
+    texts = options.pop("texts", None)
+    night = None if dt is None else night_of(dt)
+    return _run("filter", config, {"output": os.fspath(output), "dt": night, "as": texts}, options)
+
+
+def explain(config: Config, *ids: str, **options: Option) -> dict[str, Any]:
+    """Explain what became of a document in each night, or why two documents are near-duplicates or not."""
+    return _run("explain", config, {}, options, *ids)
+
+
+def audit(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:
+    """Draw documents that a night dropped, for people to look at."""
+    return _run("audit", config, {"dt": night_of(dt)}, options)
+
+
+def diff(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:
+    """Compare the generations of a night."""
+    return _run("diff", config, {"dt": night_of(dt)}, options)
+
+
+def check(config: Config, **options: Option) -> dict[str, Any]:
+    """Check the store and the results against their own records.
+
+    Raises:
+        Error: something is damaged; `summary` says what.
+    """
+    return _run("check", config, {}, options)
+
+
+def query(config: Config, text: str | None = None, **options: Option) -> dict[str, Any]:
+    """Find the documents of a job's store that are near a text, an `id` or a `fingerprint`. `Store` answers many queries."""
+    return _run("query", config, {"text": text}, options)

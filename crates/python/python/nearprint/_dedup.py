@@ -1,0 +1,263 @@
+"""Near-duplicates of a frame: one night in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import html
+import os
+import pathlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from . import _nearprint
+from ._frames import Frame, frame_of
+from ._job import job_text, night_of
+
+NIGHT = "2000-01-01"
+"""The night of frames that no store has."""
+
+ALWAYS = ["decision", "reason", "canonical_id", "distance", "lost_share", "cluster_id", "cluster_size"]
+WITH_STORE = ["reference"]
+OF_STORE = ["recrawl", "first_seen", "last_changed", "family_id"]
+PAIRS = ["id_a", "id_b", "distance", "sketch_distance", "scope", "reason"]
+
+
+def dedup(
+    frame: Any,
+    text: str = "text",
+    id: str | None = "id",
+    keep: Sequence[str] | None = None,
+    *,
+    profile: str = "default",
+    max_lost_share: float | None = None,
+    prefix: str = "",
+    **settings: Any,
+) -> Any:
+    """Decide which rows of a frame are near-duplicates of others, as a night decides: returns the frame with columns.
+
+    Each dropped row makes a verified pair with a kept one, which represents it, and loses little with it. Rows with equal
+    texts, rows with short texts and rows without a text are decided as well.
+
+    Args:
+        frame: a frame of pandas, Polars, pyarrow or DuckDB; a list of dictionaries, or of texts; or a column of texts.
+        text: the column of the texts.
+        id: the column of the ids, which are all different. Without such a column, rows have their numbers, from 0 on, as ids.
+        keep: which of near rows stays, as in a job file: `["length desc"]` unless given, that is the longest text. Other
+            columns of the frame may stand here: `["score desc", "length desc"]`.
+        profile: the name of a profile.
+        max_lost_share: the largest share of its text that a dropped row may lose; the profile's unless given.
+        prefix: what the names of the new columns begin with, if the frame has columns of these names.
+        **settings: other keys of a job file: `threads=4`, `memory_limit="4GiB"`, `spill_dir="/big/disk"`, and tables of
+            it as dictionaries: `judge={"max_looks": 0}`. The texts are written to `spill_dir` meanwhile.
+
+    Returns:
+        The frame in its own form, with all its rows in their order and these columns: `decision` ("keep", "drop", or
+        "skip" for a row without a text), `reason`, `canonical_id` (the id of the row that represents a dropped one),
+        `distance`, `lost_share`, `cluster_id` and `cluster_size`. Without a column of ids, `canonical_id` and
+        `cluster_id` are numbers of rows.
+
+    Raises:
+        TypeError: `frame` is none of these.
+        ValueError: the frame lacks a column, or has one of the new names already.
+        Error: two rows have one id, or whatever else makes a night fail.
+
+    >>> import nearprint
+    >>> line = "The quick brown fox jumps over the lazy dog near the old river bank."
+    >>> for row in nearprint.dedup([line, line.upper(), "Another page about something else, which nobody wrote before it."]):
+    ...     row["decision"], row["canonical_id"]
+    ('keep', None)
+    ('drop', 0)
+    ('keep', None)
+    """
+    deduplicator = Deduplicator(profile=profile, max_lost_share=max_lost_share, **settings)
+    return deduplicator.dedup(frame, text, id, keep, prefix=prefix).frame
+
+
+class Deduplicator:
+    """Decides about frames: alone, or together with the documents of a store.
+
+    Args:
+        store: a store, or None. Rows that are near one of its documents are dropped for it.
+        output: the output of the store's nights. Only frames that are added to the store need it.
+        profile: the name of a profile, that of the store.
+        max_lost_share: the largest share of its text that a dropped row may lose; the profile's unless given.
+        **settings: other keys of a job file.
+
+    >>> import nearprint
+    >>> line = "The quick brown fox jumps over the lazy dog near the old river bank."
+    >>> found = nearprint.Deduplicator().dedup([line, line.upper()])
+    >>> found.kept
+    ['The quick brown fox jumps over the lazy dog near the old river bank.']
+    >>> found.summary["n_drop"]
+    1
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] | None = None,
+        output: str | os.PathLike[str] | None = None,
+        *,
+        profile: str = "default",
+        max_lost_share: float | None = None,
+        **settings: Any,
+    ) -> None:
+        self.store, self.output = (None if place is None else _place(place) for place in (store, output))
+        resources = {key: settings.pop(key) for key in RESOURCES if key in settings}
+        self.settings = {"profile": profile, "max_lost_share": max_lost_share, **settings}
+        if resources:
+            self.settings["resources"] = {**resources, **settings.get("resources", {})}
+
+    def dedup(
+        self,
+        frame: Any,
+        text: str = "text",
+        id: str | None = "id",
+        keep: Sequence[str] | None = None,
+        *,
+        add: str | datetime.date | None = None,
+        prefix: str = "",
+    ) -> Deduplicated:
+        """Decide about the rows of a frame.
+
+        Args:
+            frame, text, id, keep, prefix: as `dedup` has them.
+            add: the date of the night as which the frame is added to the store, such as "2026-11-20"; None adds nothing.
+                A frame that is added needs a column of ids, and the store's `output`. A store that is not there is made.
+
+        Raises:
+            ValueError: `add` is given, and there is no store, no output or no column of ids.
+        """
+        given = frame_of(frame, text)
+        own_id = id if id in given.columns() else None
+        missing = [name for name in (text, *order_of(keep)) if name not in given.columns()]
+        if missing:
+            there = ", ".join(map(str, given.columns()))
+            raise ValueError(f"frame: no column '{missing[0]}', it has: {there}")
+        names = [*ALWAYS, *(WITH_STORE if self.store and add is None else []), *(OF_STORE if add is not None else [])]
+        taken = [prefix + name for name in names if prefix + name in given.columns()]
+        if taken:
+            raise ValueError(f"frame: it has a column '{taken[0]}' already: name the new ones with prefix=, such as prefix='near_'")
+        if add is not None and (self.store is None or self.output is None or own_id is None):
+            raise ValueError("add: a frame is added to a store with an output, Deduplicator(store, output), and by its column of ids")
+        with _folder(self.settings) as folder:
+            night = night_of(add) if add is not None else NIGHT
+            place = folder / "documents" / f"dt={night}"
+            place.mkdir(parents=True)
+            wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep)]))
+            table, numbers = given.table(wanted), ROW if own_id is None else None
+            n_rows = _nearprint.write_columns(table, wanted, place / "rows.parquet", numbers)
+            places = {"store": str(folder / "store"), "output": str(folder / "results"), "references": [self.store] if self.store else None}
+            if add is not None:
+                places = {"store": self.store, "output": self.output}
+            job = {**self.settings, **places, "documents": str(folder / "documents"), "text_column": text}
+            job |= {"id_column": own_id if own_id is not None else ROW, "keep": list(keep) if keep is not None else ["length desc"]}
+            path = folder / "job.toml"
+            path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
+            arguments = ["--config", str(path), "--dt", night, "--no-breakers"]
+            summary: dict[str, Any] = _nearprint.run(arguments)
+            files = pathlib.Path(str(places["output"]))
+            of_night = f"dt={night}/*{summary['generation']}*.parquet"
+            decisions = _read(files / "decisions", of_night, ["doc_id", *names])
+            pairs = _read(files / "pairs", of_night, PAIRS)
+        return Deduplicated(given, own_id, decisions, pairs, summary, prefix)
+
+
+def order_of(keep: Sequence[str] | None) -> list[str]:
+    """The columns of a keep order. The length of a text is none."""
+    names = [term.split()[0] for term in keep or () if term.split()]
+    return [name for name in names if name != "length"]
+
+
+RESOURCES = ("threads", "memory_limit", "spill_dir")
+ROW = "row"
+"""The column of the numbers of rows, which are the ids of rows without ids."""
+
+
+class Deduplicated:
+    """What was decided about a frame, in the form of the frame.
+
+    Attributes:
+        frame: the frame with the columns that `dedup` describes.
+        kept: the rows that stay, as they were given.
+        dropped: the rows that others represent, as they were given.
+        pairs: the pairs of near-duplicates: `id_a`, `id_b`, `distance`, `sketch_distance`, `scope` and `reason`. They
+            are a forest that connects all rows that belong together.
+        clusters: the rows of clusters of two and more: `cluster_id`, `cluster_size`, `id`, `decision`, `canonical_id`.
+        summary: the summary of the night, as `run` returns it.
+    """
+
+    def __init__(
+        self, given: Frame, id: str | None, decisions: _nearprint.Table, pairs: _nearprint.Table, summary: dict[str, Any], prefix: str
+    ) -> None:
+        self._given, self._prefix, self.summary = given, prefix, summary
+        if id is not None:
+            decisions = _nearprint.rows_of(decisions, given.column(id))
+        is_number = id is None or given.has_integers(id)
+        self._decisions, self._pairs = _with_ids(decisions, is_number), _with_ids(pairs, is_number)
+
+    @property
+    def frame(self) -> Any:
+        columns = {self._prefix + name: self._decisions[name] for name in self._decisions.column_names[1:]}
+        return self._given.with_columns(columns)
+
+    @property
+    def kept(self) -> Any:
+        return self._rows("keep")
+
+    @property
+    def dropped(self) -> Any:
+        return self._rows("drop")
+
+    def _rows(self, wanted: str) -> Any:
+        return self._given.rows([decision == wanted for decision in self._decisions["decision"].to_pylist()])
+
+    @property
+    def pairs(self) -> Any:
+        return self._given.of(self._pairs)
+
+    @property
+    def clusters(self) -> Any:
+        together = _nearprint.rows_above(self._decisions, "cluster_size", 1)
+        names = {"cluster_id": "cluster_id", "cluster_size": "cluster_size", "id": "doc_id", "decision": "decision", "canonical_id": "canonical_id"}
+        return self._given.of(_nearprint.table_of([(name, together[column]) for name, column in names.items()]))
+
+    def __len__(self) -> int:
+        return len(self._decisions)
+
+    def __repr__(self) -> str:
+        n = self.summary
+        return f"<nearprint.Deduplicated: {n['n_keep']:,} of {n['n_documents']:,} rows stay, {n['n_drop']:,} are near-duplicates>"
+
+    def _repr_html_(self) -> str:
+        n = self.summary
+        rows = [("rows", n["n_documents"]), ("stay", n["n_keep"]), ("near-duplicates", n["n_drop"]), ("without a text", n.get("n_skip", 0))]
+        cells = "".join(f"<tr><th style='text-align:left'>{html.escape(name)}</th><td style='text-align:right'>{count:,}</td></tr>" for name, count in rows)
+        return f"<table>{cells}</table>"
+
+
+def _with_ids(table: _nearprint.Table, is_number: bool) -> _nearprint.Table:
+    """The table with the ids of its rows as the frame has them: integers, if they were."""
+    if not is_number:
+        return table
+    ids = ("doc_id", "id_a", "id_b", "canonical_id", "cluster_id")
+    columns = [(name, _nearprint.integers_of(table[name]) if name in ids else table[name]) for name in table.column_names]
+    return _nearprint.table_of(columns)
+
+
+def _read(folder: pathlib.Path, files: str, columns: list[str]) -> _nearprint.Table:
+    return _nearprint.read_columns(sorted(folder.glob(files)), columns)
+
+
+def _place(place: str | os.PathLike[str]) -> str:
+    place = os.fspath(place)
+    return place if "://" in place else os.path.abspath(place)
+
+
+@contextlib.contextmanager
+def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
+    """A folder for one night, beside what the night spills."""
+    parent = settings.get("resources", {}).get("spill_dir")
+    with tempfile.TemporaryDirectory(prefix="nearprint-", dir=parent) as folder:
+        yield pathlib.Path(folder).resolve()

@@ -1,0 +1,282 @@
+"""Frames of pandas, Polars, pyarrow, DuckDB and lists: their columns, and results in their form."""
+
+# None of these libraries is needed, and not all of them have types.
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from . import _nearprint
+
+INTEGERS = {f"{sign}int{bits}" for sign in ("u", "") for bits in (8, 16, 32, 64)}
+
+
+def frame_of(given: Any, text: str) -> Frame:
+    """The frame of what a caller has given, whose column of texts has this name, or which is that column.
+
+    Raises:
+        TypeError: it is nothing of these.
+    """
+    kind = type(given)
+    library = kind.__module__.partition(".")[0].lstrip("_")
+    if isinstance(given, (list, tuple)):
+        return _List(given, text)
+    for of in (_Pandas, _Polars, _Arrow, _DuckDB):
+        if library == of.library:
+            return of(given, text)
+    raise TypeError(f"frame: {kind.__module__}.{kind.__qualname__}: give a frame of pandas, Polars, pyarrow or DuckDB, or a list")
+
+
+class Frame:
+    """Rows with a text each, in the form of some library. `given` is what the caller has given, `frame` a table of it."""
+
+    def __init__(self, given: Any, frame: Any) -> None:
+        self.given, self.frame = given, frame
+
+    def columns(self) -> list[str]:
+        return list(self.frame.columns)
+
+    def table(self, columns: list[str]) -> Any:
+        """Some columns, as what speaks Arrow's interface."""
+        return self.frame.select(columns)
+
+    def column(self, name: str) -> Any:
+        return self.frame[name]
+
+    def has_integers(self, name: str) -> bool:
+        """Whether a column has integers, which ids of a night are not."""
+        raise NotImplementedError
+
+    def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
+        """The frame with more columns, in its own form."""
+        raise NotImplementedError
+
+    def rows(self, keep: list[bool]) -> Any:
+        """The rows for which `keep` has True, as they were given."""
+        raise NotImplementedError
+
+    def of(self, table: _nearprint.Table) -> Any:
+        """A table of results in the form of the frame."""
+        raise NotImplementedError
+
+
+class _List(Frame):
+    """Texts, or dictionaries."""
+
+    def __init__(self, given: Any, text: str) -> None:
+        super().__init__(given, [dict(row) if isinstance(row, dict) else {text: row} for row in given])
+        self.names = list(dict.fromkeys(name for row in self.frame for name in row)) or [text]
+
+    def columns(self) -> list[str]:
+        return self.names
+
+    def table(self, columns: list[str]) -> Any:
+        return _nearprint.table_of([(name, self.column(name)) for name in columns])
+
+    def column(self, name: str) -> Any:
+        return [row.get(name) for row in self.frame]
+
+    def has_integers(self, name: str) -> bool:
+        return all(type(value) is int for value in self.column(name))
+
+    def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
+        values = {name: column.to_pylist() for name, column in columns.items()}
+        return [{**row, **{name: of[at] for name, of in values.items()}} for at, row in enumerate(self.frame)]
+
+    def rows(self, keep: list[bool]) -> Any:
+        return [row for row, stays in zip(self.given, keep) if stays]
+
+    def of(self, table: _nearprint.Table) -> Any:
+        return table.to_pylist()
+
+
+class _Pandas(Frame):
+    library = "pandas"
+
+    def __init__(self, given: Any, text: str) -> None:
+        super().__init__(given, given if hasattr(given, "columns") else given.to_frame(name=text))
+        self.text = text
+
+    def table(self, columns: list[str]) -> Any:
+        return _nearprint.table_of([(name, self.column(name)) for name in columns])
+
+    def column(self, name: str) -> Any:
+        return _of_pandas(self.frame[name])
+
+    def has_integers(self, name: str) -> bool:
+        return self.frame[name].dtype.kind in "iu"
+
+    def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
+        return self.frame.assign(**{name: to_pandas(column).set_axis(self.frame.index) for name, column in columns.items()})
+
+    def rows(self, keep: list[bool]) -> Any:
+        import numpy as np
+
+        return self.given[np.array(keep, dtype=bool)]
+
+    def of(self, table: _nearprint.Table) -> Any:
+        return to_pandas(table)
+
+
+class _Polars(Frame):
+    library = "polars"
+
+    def __init__(self, given: Any, text: str) -> None:
+        self.is_lazy, self.text = hasattr(given, "collect"), text
+        # Whoever asks a lazy frame for its columns has it computed.
+        self.is_column = not self.is_lazy and not hasattr(given, "columns")
+        frame = given.collect() if self.is_lazy else given
+        super().__init__(given, frame.alias(text).to_frame() if self.is_column else frame)
+
+    def has_integers(self, name: str) -> bool:
+        return self.frame[name].dtype.is_integer()
+
+    def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
+        made = self.frame.with_columns([to_polars(column).alias(name) for name, column in columns.items()])
+        return made.lazy() if self.is_lazy else made
+
+    def rows(self, keep: list[bool]) -> Any:
+        import polars as pl
+
+        kept = self.frame.filter(pl.Series(keep, dtype=pl.Boolean))
+        if self.is_lazy:
+            return kept.lazy()
+        return kept[self.text].alias(self.given.name) if self.is_column else kept
+
+    def of(self, table: _nearprint.Table) -> Any:
+        return to_polars(table).lazy() if self.is_lazy else to_polars(table)
+
+
+class _Arrow(Frame):
+    library = "pyarrow"
+
+    def __init__(self, given: Any, text: str) -> None:
+        import pyarrow as pa
+
+        if hasattr(given, "read_all"):
+            given = given.read_all()
+        elif isinstance(given, pa.RecordBatch):
+            given = pa.Table.from_batches([given])
+        elif not isinstance(given, pa.Table):
+            given = pa.table({text: given})
+        super().__init__(given, given)
+
+    def columns(self) -> list[str]:
+        return self.frame.column_names
+
+    def has_integers(self, name: str) -> bool:
+        import pyarrow as pa
+
+        return pa.types.is_integer(self.frame.schema.field(name).type)
+
+    def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
+        made = self.frame
+        for name, column in columns.items():
+            made = made.append_column(name, to_arrow(column))
+        return made
+
+    def rows(self, keep: list[bool]) -> Any:
+        import pyarrow as pa
+
+        return self.frame.filter(pa.array(keep, pa.bool_()))
+
+    def of(self, table: _nearprint.Table) -> Any:
+        return to_arrow(table)
+
+
+class _DuckDB(_Arrow):
+    """A relation. It is a question: asked again, it may give its rows in another order. So it is asked once."""
+
+    library = "duckdb"
+
+    def __init__(self, given: Any, text: str) -> None:
+        super().__init__(given.to_arrow_table(), text)
+
+    def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
+        return self._relation(super().with_columns(columns))
+
+    def rows(self, keep: list[bool]) -> Any:
+        return self._relation(super().rows(keep))
+
+    def of(self, table: _nearprint.Table) -> Any:
+        return self._relation(super().of(table))
+
+    def _relation(self, table: Any) -> Any:
+        import duckdb
+
+        return duckdb.from_arrow(table)
+
+
+def _of_pandas(series: Any) -> Any:
+    """A column of pandas for Arrow. Without pyarrow, pandas cannot give it."""
+    if series.dtype.kind == "M":
+        # Times count in microseconds.
+        return to_arrow(series)
+    try:
+        importlib.import_module("pyarrow")
+    except ImportError:
+        return series.astype(object).where(series.notna(), None).tolist()
+    import pyarrow as pa
+
+    return pa.array(series, from_pandas=True)
+
+
+def to_pandas(result: Any) -> Any:
+    """A column or table of results in pandas: integers are nullable, so that none becomes a float."""
+    import pandas as pd
+
+    if isinstance(result, _nearprint.Table):
+        return pd.DataFrame({name: to_pandas(result[name]) for name in result.column_names})
+    numbers = _numbers(result)
+    if numbers is None:
+        values = result.to_pylist()
+        is_text = all(value is None or isinstance(value, str) for value in values)
+        return pd.Series(values, dtype="str" if is_text and int(pd.__version__.split(".")[0]) > 2 else object)
+    values, is_there = numbers
+    if values.dtype.kind not in "iu":
+        import numpy as np
+
+        return pd.Series(np.where(is_there, values, np.nan) if not is_there.all() else values)
+    return pd.Series(pd.arrays.IntegerArray(values, ~is_there))
+
+
+def like(given: Any, column: Any) -> Any:
+    """A column of results for a column of pandas: as one of pandas, with its index."""
+    series = to_pandas(column)
+    return series.set_axis(given.index) if hasattr(given, "index") else series
+
+
+def to_numpy(result: Any, dtype: Any = None) -> Any:
+    import numpy as np
+
+    numbers = _numbers(result)
+    if numbers is not None and numbers[1].all():
+        return np.asarray(numbers[0], dtype=dtype)
+    values = np.empty(len(result), dtype=object)
+    values[:] = result.to_pylist()
+    return values if dtype is None else values.astype(dtype)
+
+
+def _numbers(column: Any) -> Any:
+    """The values of a column of numbers, and which of them are there; None for other columns."""
+    import numpy as np
+
+    buffers = column._buffers()
+    if buffers is None or buffers[0] not in (*INTEGERS, "float64"):
+        return None
+    name, values, is_there = buffers
+    return np.frombuffer(values, dtype=name).copy(), np.frombuffer(is_there, dtype=np.uint8).astype(bool)
+
+
+def to_arrow(result: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.table(result) if isinstance(result, _nearprint.Table) else pa.array(result)
+
+
+def to_polars(result: Any) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(result) if isinstance(result, _nearprint.Table) else pl.Series(result)

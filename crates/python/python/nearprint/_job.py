@@ -1,0 +1,68 @@
+"""Jobs and nights, as Python has them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def night_of(dt: str | datetime.date) -> str:
+    """The date of a night: a text, a date, or a time, whose date counts.
+
+    >>> night_of(datetime.date(2026, 11, 20)), night_of("2026-11-20")
+    ('2026-11-20', '2026-11-20')
+    """
+    if isinstance(dt, datetime.datetime):
+        dt = dt.date()
+    return dt.isoformat() if isinstance(dt, datetime.date) else str(dt)
+
+
+def job_text(job: Mapping[str, Any]) -> str:
+    """A job file with these keys; those of tables are in dictionaries. Keys that are None are left out.
+
+    >>> print(job_text({"store": "s", "breakers": {"max_cluster": 5}, "keep": ["length desc"], "lock": None}), end="")
+    store = "s"
+    keep = ["length desc"]
+    [breakers]
+    max_cluster = 5
+    """
+    keys = {key: value for key, value in job.items() if value is not None}
+    plain = [f"{key} = {_value(key, value)}\n" for key, value in keys.items() if not isinstance(value, Mapping)]
+    tables = [(key, value) for key, value in keys.items() if isinstance(value, Mapping)]
+    return "".join(plain + [_table(key, value) for key, value in tables])
+
+
+def _table(name: str, table: Mapping[str, Any]) -> str:
+    inner = {key: value for key, value in table.items() if value is not None}
+    lines = [f"{key} = {_value(key, value)}\n" for key, value in inner.items() if not isinstance(value, Mapping)]
+    below = [_table(f"{name}.{key}", value) for key, value in inner.items() if isinstance(value, Mapping)]
+    return "".join([f"[{name}]\n", *lines, *below])
+
+
+def _value(key: str, value: Any) -> str:
+    if isinstance(value, (bool, int, float)):
+        return json.dumps(value)
+    if isinstance(value, (str, os.PathLike)):
+        # Strings of TOML have the escapes of JSON, and no bare delete.
+        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(key, one) for one in value) + "]"
+    raise TypeError(f"{key}: {type(value).__name__} is no value of a job file: give a text, a number, a bool, a list or a dictionary")
+
+
+@contextlib.contextmanager
+def job_file(config: str | os.PathLike[str] | Mapping[str, Any]) -> Iterator[str]:
+    """The path of a job file. Relative paths in a dictionary begin at the working folder."""
+    if not isinstance(config, Mapping):
+        yield os.fspath(config)
+        return
+    # Relative paths of a job file begin at its folder.
+    with tempfile.NamedTemporaryFile("w", dir=".", prefix=".nearprint-", suffix=".toml", encoding="utf-8") as file:
+        file.write(job_text(config))
+        file.flush()
+        yield file.name

@@ -1,0 +1,195 @@
+//! Tables of frames on their way to a night and back: documents as a Parquet file, results in the order of the documents.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, UInt32Array};
+use arrow::compute::{cast, concat_batches, filter_record_batch, take_record_batch};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use pyo3::prelude::*;
+
+use crate::call::interruptible;
+use crate::error::{Problem, Result};
+use crate::input::{Input, Texts};
+use crate::output::{Array, Table};
+
+/// The bytes of a row group, in memory.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+
+/// Writes columns of a table as a Parquet file, and returns the number of rows. `ids` is the name of a column that is added
+/// before them: the numbers of the rows, whose order as texts is that of the numbers; or None.
+#[pyfunction]
+#[pyo3(signature = (table, columns, path, ids=None))]
+pub(crate) fn write_columns(
+    py: Python<'_>,
+    table: &Bound<'_, PyAny>,
+    columns: Vec<String>,
+    path: PathBuf,
+    ids: Option<String>,
+) -> PyResult<usize> {
+    let input = Input::of("frame", table).map_err(|e| e.raised(py))?;
+    interruptible(py, move |cancelled| {
+        let (mut writer, mut n_rows) = (None::<ArrowWriter<File>>, 0);
+        for array in input.tables() {
+            let batch = chosen(&array?, &columns)?;
+            let batch = match &ids {
+                Some(name) => numbered(name, n_rows, &batch)?,
+                None => batch,
+            };
+            n_rows += batch.num_rows();
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                None => writer.insert(create(&path, &batch.schema())?),
+            };
+            writer.write(&batch).map_err(|e| unwritten(&path, &e))?;
+            if writer.in_progress_size() >= ROW_GROUP_BYTES {
+                writer.flush().map_err(|e| unwritten(&path, &e))?;
+            }
+            if cancelled.is_set() {
+                break;
+            }
+        }
+        if let Some(writer) = writer {
+            writer.close().map_err(|e| unwritten(&path, &e))?;
+        }
+        Ok(n_rows)
+    })
+}
+
+fn create(path: &Path, schema: &SchemaRef) -> Result<ArrowWriter<File>> {
+    // The file is read once, and soon.
+    let properties =
+        WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).set_dictionary_enabled(false);
+    let file = File::create_new(path).map_err(|e| unwritten(path, &e))?;
+    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build())).map_err(|e| unwritten(path, &e))
+}
+
+/// The exit code for a place that cannot be read or written.
+const LOCAL_IO: u8 = 74;
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Problem {
+    nearprint_cli::Failure::new(LOCAL_IO, format!("{}: {error}", path.display())).into()
+}
+
+/// Returns the columns of these names.
+fn chosen(table: &StructArray, columns: &[String]) -> Result<RecordBatch> {
+    let column = |name: &String| {
+        let missing = || {
+            let there = table.column_names().join(", ");
+            Problem::value(format!("frame: no column '{name}', it has: {there}"))
+        };
+        let array = table.column_by_name(name).ok_or_else(missing)?;
+        let array = match array.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                Texts::of("frame", array)?;
+                Arc::clone(array)
+            }
+            // What a dictionary refers to is written out.
+            DataType::Dictionary(_, values) => cast(array, values)?,
+            DataType::Null => cast(array, &DataType::Utf8)?,
+            _ => Arc::clone(array),
+        };
+        Ok((Field::new(name, array.data_type().clone(), true), array))
+    };
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) =
+        columns.iter().map(column).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
+}
+
+/// Returns the table with a column of the numbers of its rows before the others. As texts they have one length.
+fn numbered(name: &str, first: usize, batch: &RecordBatch) -> Result<RecordBatch> {
+    let numbers = (first..first + batch.num_rows()).map(|row| format!("{row:012}"));
+    let numbers: ArrayRef = Arc::new(arrow::array::StringArray::from_iter_values(numbers));
+    let mut fields = vec![Arc::new(Field::new(name, DataType::Utf8, false))];
+    fields.extend(batch.schema().fields().iter().cloned());
+    let columns = std::iter::once(numbers).chain(batch.columns().iter().cloned()).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// Reads columns of Parquet files, one file after another.
+#[pyfunction]
+pub(crate) fn read_columns(py: Python<'_>, paths: Vec<PathBuf>, columns: Vec<String>) -> PyResult<Table> {
+    interruptible(py, move |_| {
+        let (mut batches, mut schema) = (Vec::new(), Arc::new(Schema::empty()));
+        for path in &paths {
+            let file = File::open(path).map_err(|e| unwritten(path, &e))?;
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| unwritten(path, &e))?;
+            let names = columns.iter().map(String::as_str);
+            let mask = parquet::arrow::ProjectionMask::columns(reader.parquet_schema(), names);
+            let order = columns.iter().map(|name| reader.schema().index_of(name));
+            let order: Vec<usize> = order.collect::<std::result::Result<_, _>>()?;
+            schema = Arc::new(reader.schema().project(&order)?);
+            let reader = reader.with_projection(mask).build().map_err(|e| unwritten(path, &e))?;
+            for batch in reader {
+                let batch = batch?;
+                let at = |name: &String| batch.schema().index_of(name);
+                let order: Vec<usize> = columns.iter().map(at).collect::<std::result::Result<_, _>>()?;
+                batches.push(batch.project(&order)?);
+            }
+        }
+        Ok(Table::from(concat_batches(&schema, &batches)?))
+    })
+}
+
+/// Returns the rows of a table by the ids of its first column, one for each of `ids`, in their order. An id that the table
+/// does not have is an error.
+#[pyfunction]
+pub(crate) fn rows_of(py: Python<'_>, table: &Bound<'_, Table>, ids: &Bound<'_, PyAny>) -> PyResult<Table> {
+    let batch = table.get().batch().clone();
+    let ids = Input::of("ids", ids).map_err(|e| e.raised(py))?;
+    interruptible(py, move |_| {
+        let known = batch.column(0).as_string::<i32>();
+        let rows: HashMap<&str, u32> = known.iter().flatten().zip(0..).collect();
+        let mut found = Vec::with_capacity(known.len());
+        for array in ids.columns() {
+            let texts = cast(&array?, &DataType::Utf8)?;
+            for id in texts.as_string::<i32>() {
+                let row = id.and_then(|id| rows.get(id).copied());
+                found.push(row.ok_or_else(|| Problem::bug(&format!("no decision about {id:?}")))?);
+            }
+        }
+        Ok(Table::from(take_record_batch(&batch, &UInt32Array::from(found))?))
+    })
+}
+
+/// Returns the rows whose value in a column of integers is above a number.
+#[pyfunction]
+pub(crate) fn rows_above(table: &Bound<'_, Table>, column: &str, least: i64) -> PyResult<Table> {
+    let py = table.py();
+    let batch = table.get().batch();
+    let filtered = || {
+        let missing = || Problem::bug(&format!("no column {column}"));
+        let values = batch.column_by_name(column).ok_or_else(missing)?.as_primitive::<Int64Type>();
+        let above: BooleanArray = values.iter().map(|value| Some(value.is_some_and(|value| value > least))).collect();
+        Ok::<_, Problem>(Table::from(filter_record_batch(batch, &above)?))
+    };
+    filtered().map_err(|e| e.raised(py))
+}
+
+/// Makes a table of columns: a dictionary of names and columns.
+#[pyfunction]
+pub(crate) fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
+    let mut arrays = Vec::with_capacity(columns.len());
+    for (name, column) in &columns {
+        let py = column.py();
+        let input = Input::of("column", column).map_err(|e| e.raised(py))?;
+        let of_column = input.whole().map_err(|e| e.raised(py))?;
+        arrays.push((name.clone(), of_column, true));
+    }
+    let made = RecordBatch::try_from_iter_with_nullable(arrays);
+    made.map(Table::from).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
+}
+
+/// Returns integers of the texts of a column: their numbers, or None where there is none.
+#[pyfunction]
+pub(crate) fn integers_of(column: &Bound<'_, Array>) -> PyResult<Array> {
+    let py = column.py();
+    let numbers = cast(column.get().array(), &DataType::Int64).map_err(|e| Problem::from(e).raised(py))?;
+    Ok(Array::new("id", numbers))
+}

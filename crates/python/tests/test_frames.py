@@ -1,0 +1,223 @@
+"""Near-duplicates of frames, and results in the libraries of frames."""
+
+import datetime
+import json
+import random
+import subprocess
+import sys
+
+import duckdb
+import nearprint
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import ROOT, TEXT
+
+WORDS = [f"word{n}" for n in range(400)]
+
+
+def made(n, seed=1):
+    """Texts of which some are copies of those before, some are edited copies, some are short and some are missing."""
+    chance = random.Random(seed)
+    texts = []
+    for row in range(n):
+        kind = row % 6
+        if kind == 1:
+            texts.append(chance.choice(texts) if texts else None)
+        elif kind == 2:
+            words = (chance.choice(texts) or "").split()
+            words[len(words) // 2 : len(words) // 2] = ["another"]
+            texts.append(" ".join(words))
+        elif kind == 3:
+            texts.append(chance.choice(["short", "Short!", "", None]))
+        else:
+            texts.append(" ".join(chance.choices(WORDS, k=60)))
+    return texts
+
+
+def decided(tmp_path, rows, **job):
+    """The decisions of a night of these rows, by id."""
+    night = tmp_path / "crawl/dt=2026-11-20"
+    night.mkdir(parents=True)
+    (night / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    places = {"documents": str(tmp_path / "crawl"), "store": str(tmp_path / "store"), "output": str(tmp_path / "results")}
+    nearprint.run({**places, **job}, datetime.date(2026, 11, 20), create_store=True, no_breakers=True)
+    decisions = pq.read_table(tmp_path / "results/decisions").to_pylist()
+    return {row["doc_id"]: (row["decision"], row["reason"], row["canonical_id"], row["lost_share"]) for row in decisions}
+
+
+def test_a_frame_is_decided_as_a_night_decides(tmp_path):
+    rows = [{"id": f"d{row % 997}-{row}", "text": text, "score": row % 7} for row, text in enumerate(made(600))]
+    order = ["score desc", "length desc"]
+    expected = decided(tmp_path, rows, keep=order, max_lost_share=0.2)
+    found = nearprint.dedup(pd.DataFrame(rows), keep=order, max_lost_share=0.2)
+    assert isinstance(found, pd.DataFrame) and len(found) == len(rows)
+    assert list(found["id"]) == [row["id"] for row in rows]
+    by_id = {
+        row["id"]: tuple(None if pd.isna(row[name]) else row[name] for name in ["decision", "reason", "canonical_id", "lost_share"])
+        for row in found.to_dict("records")
+    }
+    assert by_id == expected
+    assert {decision for decision, *_ in expected.values()} == {"keep", "drop", "skip"}
+
+
+def test_every_library_gets_its_own_form_back_with_the_same_decisions():
+    texts = made(120)
+    ids = list(range(1000, 1120))
+    rows = [{"id": id, "text": text} for id, text in zip(ids, texts)]
+    relation = duckdb.from_arrow(pa.Table.from_pylist(rows))
+    frames = {
+        "pandas": pd.DataFrame(rows, index=[f"r{id}" for id in ids]),
+        "polars": pl.DataFrame(rows),
+        "lazy": pl.DataFrame(rows).lazy(),
+        "pyarrow": pa.Table.from_pylist(rows),
+        "duckdb": relation,
+        "list": rows,
+    }
+    listed = {
+        "pandas": lambda frame: frame.astype(object).where(frame.notna(), None).to_dict("records"),
+        "polars": lambda frame: frame.to_dicts(),
+        "lazy": lambda frame: frame.collect().to_dicts(),
+        "pyarrow": lambda frame: frame.to_pylist(),
+        "duckdb": lambda frame: frame.to_arrow_table().to_pylist(),
+        "list": lambda frame: frame,
+    }
+    expected = None
+    for name, frame in frames.items():
+        found = nearprint.Deduplicator().dedup(frame)
+        assert type(found.frame) is type(frame), name
+        assert type(found.kept) is type(frame) and type(found.pairs) is type(frame) and type(found.clusters) is type(frame), name
+        decisions = listed[name](found.frame)
+        expected = expected or decisions
+        assert decisions == expected, name
+        assert [row["id"] for row in listed[name](found.kept)] == [row["id"] for row in expected if row["decision"] == "keep"], name
+        # Ids of integers are integers.
+        assert all(row["canonical_id"] is None or row["canonical_id"] in ids for row in decisions)
+        pairs = {(row["id_a"], row["id_b"]) for row in listed[name](found.pairs)}
+        assert pairs and all(a in ids and b in ids for a, b in pairs)
+        assert "rows stay" in repr(found) and "<table>" in found._repr_html_()
+    assert list(nearprint.dedup(frames["pandas"]).index) == list(frames["pandas"].index)
+
+
+def test_rows_without_ids_have_numbers_and_the_first_of_equal_rows_stays():
+    texts = [TEXT, TEXT.upper(), None, TEXT]
+    found = nearprint.dedup(texts)
+    assert [(row["decision"], row["canonical_id"]) for row in found] == [("keep", None), ("drop", 0), ("skip", None), ("drop", 0)]
+    assert nearprint.Deduplicator().dedup(texts).kept == [TEXT]
+    series = pd.Series(texts, index=list("abcd"), name="page")
+    assert list(nearprint.Deduplicator().dedup(series).kept) == [TEXT]
+    assert nearprint.Deduplicator().dedup(pl.Series("text", texts)).kept.to_list() == [TEXT]
+    many = nearprint.dedup([f"{TEXT} {n // 2} " + " ".join(random.Random(n // 2).choices(WORDS, k=40)) for n in range(30)])
+    assert [row["canonical_id"] for row in many] == [None if n % 2 == 0 else n - 1 for n in range(30)]
+    assert nearprint.dedup([]) == []
+    assert len(nearprint.dedup(pd.DataFrame({"id": [], "text": []}, dtype="str"))) == 0
+
+
+def test_a_frame_is_decided_against_a_store_and_added_to_it(tmp_path):
+    seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
+    first = seen.dedup([{"id": "a", "text": TEXT}], add="2026-11-20")
+    assert first.summary["status"] == "published" and first.frame[0]["recrawl"] == "new"
+    for _ in range(2):
+        found = seen.dedup([{"id": "b", "text": TEXT.upper()}]).frame[0]
+        assert (found["decision"], found["canonical_id"], found["reference"]) == ("drop", "a", str(tmp_path / "store"))
+    added = seen.dedup(pl.DataFrame({"id": ["b"], "text": [TEXT.lower()]}), add=datetime.date(2026, 11, 21))
+    assert added.frame["canonical_id"].to_list() == ["a"]
+    assert nearprint.check({"store": str(tmp_path / "store"), "output": str(tmp_path / "results")})["status"] == "sound"
+    with pytest.raises(ValueError, match="Deduplicator\\(store, output\\)"):
+        nearprint.Deduplicator(tmp_path / "store").dedup([{"id": "c", "text": TEXT}], add="2026-11-22")
+    with pytest.raises(ValueError, match="column of ids"):
+        seen.dedup([TEXT], add="2026-11-22")
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "call"),
+    [
+        (TypeError, "give a frame of pandas", lambda: nearprint.dedup(3)),
+        (ValueError, "no column 'text', it has: id, body", lambda: nearprint.dedup(pd.DataFrame({"id": [1], "body": ["x"]}))),
+        (ValueError, "no column 'score'", lambda: nearprint.dedup(pd.DataFrame({"id": [1], "text": ["x"]}), keep=["score desc"])),
+        (ValueError, "has a column 'reason' already", lambda: nearprint.dedup(pl.DataFrame({"text": ["x"], "reason": ["y"]}))),
+        (nearprint.Error, "repeat", lambda: nearprint.dedup(pd.DataFrame({"id": [1, 1], "text": [TEXT, TEXT]}))),
+        (nearprint.Error, "no_such_key", lambda: nearprint.dedup([TEXT], no_such_key=3)),
+        (TypeError, "value 1 is of int, expected str", lambda: nearprint.fingerprint([TEXT, 3])),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_with_its_reason(error, said, call):
+    with pytest.raises(error, match=said):
+        call()
+
+
+def test_a_prefix_keeps_new_columns_apart():
+    found = nearprint.dedup(pl.DataFrame({"text": [TEXT, TEXT], "reason": ["x", "y"]}), prefix="near_")
+    assert found["reason"].to_list() == ["x", "y"] and found["near_decision"].to_list() == ["keep", "drop"]
+
+
+def test_pandas_has_fingerprints_as_nullable_integers_of_all_64_bits():
+    texts = [TEXT, "too short", TEXT + " And more words of another page."]
+    frame = pd.DataFrame({"text": texts}, index=[7, 8, 9])
+    frame["fp"] = nearprint.fingerprint(frame["text"])
+    assert str(frame["fp"].dtype) == "UInt64"
+    expected = [nearprint.fingerprint(text) for text in texts]
+    assert [None if value is pd.NA else int(value) for value in frame["fp"]] == expected
+    column = nearprint.fingerprint(pa.array(texts))
+    assert [None if value is pd.NA else int(value) for value in column.to_pandas()] == expected
+    assert column.to_arrow().to_pylist() == column.to_polars().to_list() == list(column) == expected
+    assert (column[0], column[-1]) == (expected[0], expected[2])
+    assert np.asarray(column).tolist() == expected and np.asarray(column).dtype == object
+    whole = nearprint.fingerprint(texts[:1])
+    assert np.asarray(whole).dtype == np.uint64 and np.asarray(whole).tolist() == expected[:1]
+    with pytest.raises(IndexError):
+        column[3]
+
+
+def test_tables_of_results_become_frames_and_have_columns():
+    pairs = nearprint.pairs_within([1, 2, 3, None], 1)
+    assert pairs["a"].to_pylist() == [0, 1] and [row["b"] for row in pairs] == [2, 2]
+    for frame in (pd.DataFrame(pairs), pairs.to_pandas(), pairs.to_polars().to_pandas(), pairs.to_arrow().to_pandas()):
+        assert frame.values.tolist() == [[0, 2, 1], [1, 2, 1]]
+    with pytest.raises(KeyError, match="there are: a, b, distance"):
+        pairs["c"]
+
+
+def test_lists_and_arrays_of_numpy_are_columns():
+    texts = [TEXT, None, "too short"]
+    expected = [nearprint.fingerprint(TEXT), None, None]
+    for column in (texts, tuple(texts), np.array(texts, dtype=object), pd.Series(texts, dtype=object)):
+        assert list(nearprint.fingerprint(column)) == expected or list(nearprint.fingerprint(column).isna()) == [False, True, True]
+    assert nearprint.hamming(np.array([7, 0], dtype=np.uint64), [0, 1]).to_pylist() == [3, 1]
+
+
+def test_commands_are_functions_that_return_their_summaries(tmp_path):
+    job = {"documents": str(ROOT / "sample_data/documents"), "store": str(tmp_path / "store"), "output": str(tmp_path / "results"), "create_store": True}
+    done = nearprint.run(job, datetime.date(2026, 11, 19))
+    assert done["status"] == "published"
+    assert nearprint.report(job)["dt"] == "2026-11-19"
+    written = nearprint.filter(job, tmp_path / "texts", corpus=True, texts="parquet")
+    assert written["n_keep"] == done["n_keep"] == sum(pq.read_table(path).num_rows for path in (tmp_path / "texts").rglob("*.parquet"))
+    assert nearprint.check(job)["status"] == "sound"
+    kept = pq.read_table(next((tmp_path / "texts").rglob("*.parquet"))).to_pylist()[0]
+    assert nearprint.query(job, kept["text"])["matches"][0]["id"] == kept["id"]
+    with pytest.raises(nearprint.Error) as raised:
+        nearprint.report(job, "2026-11-18")
+    assert raised.value.exit_code == 66 and raised.value.summary["status"] == "failed"
+
+
+def test_dir_shows_what_is_public():
+    assert "os" not in dir(nearprint) and set(dir(nearprint)) == set(nearprint.__all__)
+
+
+def test_frames_need_no_pyarrow(tmp_path):
+    program = f"""
+import sys
+sys.modules["pyarrow"] = None
+import nearprint, pandas as pd
+frame = pd.DataFrame({{"id": [1, 2], "text": ["{TEXT}", "{TEXT.upper()}"], "score": [1.5, 2.5]}})
+found = nearprint.dedup(frame, keep=["score desc"])
+assert list(found["decision"]) == ["drop", "keep"], found
+assert found["canonical_id"][0] == 2
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
