@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# check.sh NEARPRINT: runs the examples of jobs/dagster and jobs/prefect in a real Dagster and a real Prefect, in a scratch folder: nights of the
+# sample data, a night that is published already, one that is missing, and one that arrives late; and has systemd check its unit. Two minutes.
+set -euo pipefail
+[ $# -eq 1 ] || { echo "usage: check.sh NEARPRINT" >&2; exit 64; }
+nearprint=$(realpath "$1")
+root=$(realpath "$(dirname "$0")/../..")
+tools=${SCHEDULERS_DIR:-$root/target/schedulers}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/bin" "$work/crawl" "$tools"
+ln -s "$nearprint" "$work/bin/nearprint"
+export PATH=$work/bin:$PATH NEARPRINT_RETRIES=8 NEARPRINT_RETRY_SECONDS=2
+
+for tool in dagster==1.13.29 prefect==3.9.1; do
+    name=${tool%%=*}
+    [ -x "$tools/$name/bin/$name" ] || { python3 -m venv "$tools/$name" && "$tools/$name/bin/pip" install -q --disable-pip-version-check "$tool"; }
+done
+
+say() { echo "$1: $2"; }
+failed() { echo "FAILED: $1: $2" >&2; tail -n 40 "$work/log" >&2; exit 1; }
+# Expects a command to succeed, or to fail with a text in its log.
+succeeds() { "${@:2}" >"$work/log" 2>&1 || failed "$1" "it fails"; say "$1" "ok"; }
+fails() { if "${@:3}" >"$work/log" 2>&1; then failed "$1" "it succeeds"; fi; grep -q "$2" "$work/log" || failed "$1" "no '$2'"; say "$1" "ok"; }
+
+# An own store for each tool.
+job() {
+    printf '%s = "%s"\n' documents "$work/crawl" store "$work/$1/store" output "$work/$1/results" >"$work/$1.toml"
+    echo 'create_store = true' >>"$work/$1.toml"
+    echo "$work/$1.toml"
+}
+arrives() { cp -r "$root/sample_data/documents/dt=$1" "$work/crawl"; }
+
+try() {
+    local name=$1 night=("${@:2}")
+    rm -rf "$work/crawl/"*
+    arrives 2026-11-19
+    succeeds "$name: a night" "${night[@]}" 2026-11-19
+    succeeds "$name: a published night" "${night[@]}" 2026-11-19
+    [ "$(find "$work/$name/results/decisions/dt=2026-11-19" -name '*.parquet' | wc -l)" -ge 1 ] || failed "$name" "no decisions"
+    (sleep 5; arrives 2026-11-20) &
+    succeeds "$name: a late crawl" "${night[@]}" 2026-11-20
+    wait
+    rm -rf "$work/$name/store"
+    mkdir "$work/$name/store"
+    NEARPRINT_RUN_ARGS="--output /proc/nearprint-{dt}" fails "$name: a failure that no retry mends" "night 2026-11-19, exit code 7[0-9]" "${night[@]}" 2026-11-19
+}
+
+export DAGSTER_HOME=$work/dagster-home PREFECT_HOME=$work/prefect-home PREFECT_LOGGING_LEVEL=INFO PREFECT_SERVER_ANALYTICS_ENABLED=false DAGSTER_DISABLE_TELEMETRY=1
+mkdir -p "$DAGSTER_HOME"
+export NEARPRINT_CONFIG
+NEARPRINT_CONFIG=$(job dagster)
+try dagster "$tools/dagster/bin/dagster" asset materialize -f "$root/jobs/dagster/nearprint_night.py" --select near_duplicates --partition
+NEARPRINT_CONFIG=$(job prefect)
+try prefect "$tools/prefect/bin/python" "$root/jobs/prefect/nearprint_night.py"
+
+if command -v systemd-analyze >/dev/null; then
+    succeeds "systemd: the unit" systemd-analyze verify --man=no "$root/jobs/systemd/nearprint.service"
+fi
