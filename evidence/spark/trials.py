@@ -413,7 +413,7 @@ def signals(results, folder, options):
                 part="signals", number=number, seed=options.seed, way=way, signal=what.name, delay=round(delay, 2),
                 # A process that a signal ends has the code of the shell, 128 and the signal's number.
                 exit_code=128 - code if code < 0 else code, published=" published" in text or '"status":"published"' in text,
-                crashed=next((line for line in text.splitlines() if re.search("Fatal|SIGSEGV|SIGABRT|Traceback|panicked", line)), None),
+                crashed=next((line for line in text.splitlines() if re.search("Fatal Python error|SIGSEGV|SIGABRT|Traceback|panicked", line)), None),
                 exit_code_again=again.returncode, same=sums(place / name) == expected,
             )
 
