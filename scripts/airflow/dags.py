@@ -9,7 +9,8 @@ from airflow.sdk import DAG, Asset, CronPartitionTimetable, task
 
 from nearprint_operator import NIGHT, PARAMS, NearprintOperator
 
-FOLDER = Path(os.environ["NEARPRINT_FOLDER"])
+# The folder of the job file, in which check.sh has everything.
+FOLDER = Path(os.environ["NEARPRINT_CONFIG"]).parent
 
 with DAG(dag_id="crawl", schedule=CronPartitionTimetable("0 0 1 1 *", timezone="UTC", key_format="%Y-%m-%d"), catchup=False):
 

@@ -159,7 +159,12 @@ impl Input {
     }
 }
 
-/// Makes a column of the values of a list, which have one type. `None` and NaN are null.
+/// Returns whether a value is one of pandas for what is missing.
+fn is_na(value: &Bound<'_, PyAny>) -> bool {
+    value.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")
+}
+
+/// Makes a column of the values of a list, which have one type. `None`, NaN, and pandas' NA are null.
 fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
     let is_null = |value: &Bound<'_, PyAny>| {
         value.is_none() || value.cast_exact::<PyFloat>().is_ok_and(|value| value.value().is_nan())
@@ -172,17 +177,17 @@ fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
         ($expected:literal, $value:ty, $array:ty) => {{
             let mut values = Vec::<Option<$value>>::with_capacity(list.len());
             for (at, value) in list.iter().enumerate() {
-                let value = if is_null(&value) {
-                    None
-                } else {
-                    Some(value.extract::<$value>().map_err(|_| refused(at, &value, $expected))?)
-                };
-                values.push(value);
+                values.push(match value.extract::<$value>() {
+                    _ if is_null(&value) => None,
+                    Ok(value) => Some(value),
+                    Err(_) if is_na(&value) => None,
+                    Err(_) => return Err(refused(at, &value, $expected)),
+                });
             }
             Arc::new(values.into_iter().collect::<$array>()) as ArrayRef
         }};
     }
-    let Some(first) = list.iter().find(|value| !is_null(value)) else {
+    let Some(first) = list.iter().find(|value| !is_null(value) && !is_na(value)) else {
         return Ok(arrow::array::new_null_array(&DataType::Null, list.len()));
     };
     Ok(if first.is_instance_of::<PyString>() {

@@ -187,6 +187,9 @@ def test_lists_and_arrays_of_numpy_are_columns():
     expected = [nearprint.fingerprint(TEXT), None, None]
     for column in (texts, tuple(texts), np.array(texts, dtype=object), pd.Series(texts, dtype=object)):
         assert list(nearprint.fingerprint(column)) == expected or list(nearprint.fingerprint(column).isna()) == [False, True, True]
+    # pandas 2 gives its columns as lists.
+    assert nearprint.fingerprint([TEXT, pd.NA, float("nan"), pd.NaT]).to_pylist() == [expected[0], None, None, None]
+    assert nearprint.hamming([7, pd.NA], [7, 7]).to_pylist() == [0, None]
     assert nearprint.hamming(np.array([7, 0], dtype=np.uint64), [0, 1]).to_pylist() == [3, 1]
 
 
