@@ -47,8 +47,9 @@ WORKER_MEMORY = 1 << 30
 SHARES = 4
 """The number of shares of the tasks for each worker. More balance better, and each costs the time of a Spark task."""
 
-PIECE_BYTES = 32 << 20
-"""The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, in the driver's JVM."""
+PIECE_BYTES = 8 << 20
+"""The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, and more than once, in the JVM of
+an executor and in that of the driver; the rows of short documents take several times the bytes of their files."""
 
 LOOK_SECONDS = 0.5
 
@@ -210,12 +211,13 @@ class _Engine:
     def fingerprint(
         self, spec: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
-        n_pieces = sum(weight for _, weight in tasks) // PIECE_BYTES
-        shares = shared(tasks, max(SHARES * self.n, n_pieces))
+        shares = shared(tasks, SHARES * self.n)
         work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, str(base), shares)))
         sent = self._work(work, len(shares))
-        # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece.
-        moved = sent.repartition(min(len(shares), max(2 * self.n, n_pieces)), "task").select("message")
+        # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece. The hash of a
+        # message says which piece has it, so that pieces are about equal, and the same after a retry.
+        n_pieces = max(2 * self.n, sum(weight for _, weight in tasks) // PIECE_BYTES)
+        moved = sent.select("message").repartition(n_pieces, "message")
         return self._messages(moved, len(shares), progress)
 
     def map(
