@@ -157,12 +157,10 @@ impl Judge {
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the row is a document and has no id.
     pub fn keeps<I: AsRef<str>>(&mut self, url: &str, row: u64, id: impl FnOnce() -> Option<I>) -> Result<bool> {
-        self.counts.n_rows += 1;
-        if self.filter.quarantined.get(self.n_passed) == Some(&row) {
-            self.n_passed += 1;
-            self.counts.n_quarantine += 1;
+        if self.passes(row) {
             return Ok(false);
         }
+        self.counts.n_rows += 1;
         let id = id().ok_or_else(|| {
             let reason =
                 "it is no document now, but the night has no such row in quarantine: use the id_column of the run"
@@ -177,10 +175,18 @@ impl Judge {
 
     /// Counts the rows before a row that are no documents and that the reader does not give.
     pub fn pass_unseen(&mut self, row: u64) {
-        let unseen = self.filter.quarantined[self.n_passed..].iter().take_while(|&&passed| passed < row).count();
-        self.n_passed += unseen;
-        self.counts.n_rows += unseen as u64;
-        self.counts.n_quarantine += unseen as u64;
+        while let Some(&unseen) = self.filter.quarantined.get(self.n_passed).filter(|&&unseen| unseen < row) {
+            self.passes(unseen);
+        }
+    }
+
+    /// Counts a row if it is the next one that is no document, and returns whether it is.
+    fn passes(&mut self, row: u64) -> bool {
+        let is_next = self.filter.quarantined.get(self.n_passed) == Some(&row);
+        self.n_passed += usize::from(is_next);
+        self.counts.n_rows += u64::from(is_next);
+        self.counts.n_quarantine += u64::from(is_next);
+        is_next
     }
 
     /// Returns the counts, after the last row that the reader gave. The rows after it are no documents.
@@ -192,13 +198,7 @@ impl Judge {
     /// Returns whether a revisit record is kept, which is no row: of documents that are kept, and of those that the night does
     /// not have. Its text is that of another record.
     pub fn keeps_revisit(&mut self, row: u64, id: &str) -> bool {
-        if self.filter.quarantined.get(self.n_passed) == Some(&row) {
-            self.n_passed += 1;
-            self.counts.n_rows += 1;
-            self.counts.n_quarantine += 1;
-            return false;
-        }
-        self.filter.fates.of(id) == Fate::Keep
+        !self.passes(row) && self.filter.fates.of(id) == Fate::Keep
     }
 
     /// Returns the counts, after the last row.

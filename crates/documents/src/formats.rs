@@ -42,6 +42,14 @@ impl Format {
         let ending = ending(url)?;
         FORMATS.iter().find(|format| format.endings.contains(&&*ending)).copied()
     }
+
+    /// Returns the format of a file that must have one.
+    ///
+    /// # Errors
+    /// The name of the file has none of the [`endings`].
+    pub(crate) fn required(url: &str) -> Result<Self> {
+        Self::of(url).ok_or_else(|| bad_file(url, format!("its name does not end in {}", endings())))
+    }
 }
 
 /// Returns whether a file of this name is read if it lies in a folder of documents.
@@ -145,9 +153,6 @@ pub fn endings() -> String {
 /// The file cannot be read, the target cannot be written, or a row has no id although it is not among those that are no
 /// documents.
 pub async fn filter_file(file: InputFile, filter: FileFilter, target: FilterTarget) -> Result<RowCounts> {
-    let format = Format::of(&file.url).ok_or_else(|| {
-        let reason = format!("its name does not end in {}", endings());
-        bad_file(&file.url, reason)
-    })?;
+    let format = Format::required(&file.url)?;
     (format.filter)(file, filter, target).await
 }

@@ -6,14 +6,14 @@ use std::io::{BufWriter, Write};
 use flate2::write::GzEncoder;
 use futures::FutureExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::{InputFile, blocking};
+use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::batch::ReadBytes;
 use super::filter::{FileFilter, FilterOutput, FilterTarget, Filtered, Judge, RowCounts};
 use super::jsonl_lines::{IdColumn, LineId, Numbered};
+use super::piped::piped;
 
 /// Bytes of lines that are written, and packed, at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -22,17 +22,9 @@ const PIECES_AHEAD: usize = 2;
 
 /// Copies the lines of a file that a filter lets through. The copy is packed like the file.
 pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filtered {
-    async move {
-        let (pieces, to_write) = mpsc::channel(PIECES_AHEAD);
-        let packing = Packing::of(&file.url);
-        let written = blocking("writing", move || write(target, packing, to_write));
-        // The lines are parsed on a thread of their own, because that computes for a long time.
-        let read = blocking("filtering", move || Handle::current().block_on(read(file, filter, pieces)));
-        let (counts, written) = tokio::join!(read, written);
-        // If the file cannot be written, the reader only knows that nobody takes its pieces.
-        written.and(counts)
-    }
-    .boxed()
+    let packing = Packing::of(&file.url);
+    let read = |pieces| read(file, filter, pieces);
+    piped(PIECES_AHEAD, read, move |pieces| write(target, packing, pieces)).boxed()
 }
 
 async fn read(file: InputFile, filter: FileFilter, pieces: mpsc::Sender<Vec<u8>>) -> Result<RowCounts> {

@@ -27,6 +27,7 @@ mod open;
 mod parquet;
 mod parquet_filter;
 mod passed;
+mod piped;
 mod place;
 mod quarantine;
 mod reader;

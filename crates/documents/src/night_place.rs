@@ -186,7 +186,7 @@ impl NightPlace {
         let levels: Vec<Vec<Part>> =
             dated.split(|part| *part == Part::Slash).map(<[Part]>::to_vec).filter(|level| !level.is_empty()).collect();
         let before = levels.iter().flat_map(|level| {
-            let dated = level.iter().rposition(is_field).map_or(level.len(), |at| at);
+            let dated = level.iter().rposition(is_field).unwrap_or(level.len());
             &level[..dated]
         });
         let is_wild = |part: &Part| matches!(part, Part::Text(text) if is_wild(text));

@@ -15,7 +15,6 @@ use nearprint_storage::{InputFile, Storage, Unreadable, bad_file, is_date};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
-use super::formats::endings;
 use super::found::{FoundFiles, FoundTable, KnownFiles};
 use super::keep_column::keep_type_name;
 use super::passed::Passed;
@@ -85,7 +84,7 @@ pub struct Documents {
     storage: Storage,
     /// Rows that are no documents because another row has their id.
     left_out: FileRows,
-    /// Files that were passed over because their names have none of the [`endings`].
+    /// Files that were passed over because their names have none of the [`endings`](crate::endings).
     pub ignored: Vec<String>,
     /// Files that cannot be read, each with the reason, by path.
     pub bad: Vec<(InputFile, String)>,
@@ -168,7 +167,7 @@ impl Documents {
         Ok(documents)
     }
 
-    /// Opens files that are known already. Files whose names have none of the [`endings`] are passed over.
+    /// Opens files that are known already. Files whose names have none of the [`endings`](crate::endings) are passed over.
     ///
     /// # Errors
     /// An error that names the file and the column: a file cannot be read, or the columns do not exist or have not one
@@ -550,10 +549,7 @@ async fn open_version(
         let reason = format!("{}: changed since it was listed", range.file);
         return Err(Fault::try_again(reason));
     }
-    let format = Format::of(&range.file).ok_or_else(|| {
-        let reason = format!("its name does not end in {}", endings());
-        bad_file(&range.file, reason)
-    })?;
+    let format = Format::required(&range.file)?;
     (format.open)(file, columns.clone(), context.clone()).await
 }
 

@@ -10,20 +10,19 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit, 
 use chrono::{DateTime, SecondsFormat};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::{InputFile, bad_file, blocking};
+use nearprint_storage::InputFile;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde::Serialize;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use unicode_script::{Script, UnicodeScript};
 
 use super::batch::{DocumentBatch, DocumentColumns};
 use super::filter::{FileFilter, FilterTarget, Judge, RowCounts};
-use super::formats::endings;
 use super::parquet_filter::cannot_write;
+use super::piped::piped;
 use super::reader::{Format, Rows};
 use super::web_rows::{FETCH_TIME, HOST, URL, url_host};
 
@@ -83,20 +82,12 @@ pub async fn write_texts(
     target: FilterTarget,
     format: TextFormat,
 ) -> Result<RowCounts> {
-    let (batches, to_write) = mpsc::channel(BATCHES_AHEAD);
-    let written = blocking("writing", move || write(target, format, to_write));
-    // Pages are parsed on a thread of their own, because that computes for a long time.
-    let read = blocking("filtering", move || Handle::current().block_on(read(file, filter, batches)));
-    let (counts, written) = tokio::join!(read, written);
-    // If the file cannot be written, the reader only knows that nobody takes its batches.
-    written.and(counts)
+    let read = |batches| read(file, filter, batches);
+    piped(BATCHES_AHEAD, read, move |batches| write(target, format, batches)).await
 }
 
 async fn read(file: InputFile, filter: FileFilter, batches: mpsc::Sender<RecordBatch>) -> Result<RowCounts> {
-    let format = Format::of(&file.url).ok_or_else(|| {
-        let reason = format!("its name does not end in {}", endings());
-        bad_file(&file.url, reason)
-    })?;
+    let format = Format::required(&file.url)?;
     let (keep, keep_types) = match format.rows {
         Rows::Counted => (Vec::new(), Vec::new()),
         Rows::AtBytes | Rows::One => (

@@ -305,12 +305,13 @@ impl RunRequest {
                     return Err(overlap(key, url, "documents", documents, why));
                 }
             }
-            let nights = if is_list || NightPlace::parse(documents).has_date() {
-                documents.to_owned()
+            // The crawl's folder may have what is spilled, but no night may.
+            let reaches_spill = if is_list {
+                nights_reach(storage, documents, &spilled)
             } else {
-                format!("{}/dt={{dt}}", documents.trim_end_matches('/'))
+                any_night_reaches(storage, &NightPlace::parse(documents), &spilled)
             };
-            if nights_reach(storage, &nights, &spilled)? {
+            if reaches_spill? {
                 let why = "another run would read what this one spills";
                 return Err(overlap("resources.spill_dir", &spill, "documents", documents, why));
             }
@@ -373,6 +374,11 @@ fn nights_reach(storage: &Storage, documents: &str, place: &Folder) -> Result<bo
     if !nights.has_date() {
         return storage.reaches(documents, place);
     }
+    any_night_reaches(storage, &nights, place)
+}
+
+/// Returns whether the documents of some night could lie at a place or below it.
+fn any_night_reaches(storage: &Storage, nights: &NightPlace, place: &Folder) -> Result<bool> {
     let nights = nights.of_any_night();
     let nights = nights.trim_end_matches('/');
     Ok(storage.reaches(nights, place)? || storage.reaches(&format!("{nights}/**"), place)?)
