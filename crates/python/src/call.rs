@@ -98,5 +98,5 @@ pub(crate) fn no_threads(error: &dyn std::fmt::Display) -> Problem {
     Failure::new(LOCAL_IO, format!("cannot start threads: {error}")).into()
 }
 
-/// The exit code for a machine that lacks memory or threads.
-const LOCAL_IO: u8 = 74;
+/// The exit code for a machine that lacks memory, threads or room, or whose disks fail.
+pub(crate) const LOCAL_IO: u8 = 74;

@@ -5,7 +5,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, UInt32Array};
+use arrow::array::{
+    Array as _, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchReader as _, StructArray, UInt32Array,
+};
 use arrow::compute::{cast, concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -14,7 +16,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use pyo3::prelude::*;
 
-use crate::call::interruptible;
+use crate::call::{LOCAL_IO, interruptible};
 use crate::error::{Problem, Result};
 use crate::input::{Input, Texts};
 use crate::output::{Array, Table};
@@ -47,16 +49,16 @@ pub(crate) fn write_columns(
                 Some(writer) => writer,
                 None => writer.insert(create(&path, &batch.schema())?),
             };
-            writer.write(&batch).map_err(|e| unwritten(&path, &e))?;
+            writer.write(&batch).map_err(|e| at_path(&path, &e))?;
             if writer.in_progress_size() >= ROW_GROUP_BYTES {
-                writer.flush().map_err(|e| unwritten(&path, &e))?;
+                writer.flush().map_err(|e| at_path(&path, &e))?;
             }
             if cancelled.is_set() {
                 break;
             }
         }
         if let Some(writer) = writer {
-            writer.close().map_err(|e| unwritten(&path, &e))?;
+            writer.close().map_err(|e| at_path(&path, &e))?;
         }
         Ok(n_rows)
     })
@@ -66,14 +68,11 @@ fn create(path: &Path, schema: &SchemaRef) -> Result<ArrowWriter<File>> {
     // The file is read once, and soon.
     let properties =
         WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).set_dictionary_enabled(false);
-    let file = File::create_new(path).map_err(|e| unwritten(path, &e))?;
-    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build())).map_err(|e| unwritten(path, &e))
+    let file = File::create_new(path).map_err(|e| at_path(path, &e))?;
+    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build())).map_err(|e| at_path(path, &e))
 }
 
-/// The exit code for a place that cannot be read or written.
-const LOCAL_IO: u8 = 74;
-
-fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Problem {
+fn at_path(path: &Path, error: &dyn std::fmt::Display) -> Problem {
     nearprint_cli::Failure::new(LOCAL_IO, format!("{}: {error}", path.display())).into()
 }
 
@@ -118,19 +117,16 @@ pub(crate) fn read_columns(py: Python<'_>, paths: Vec<PathBuf>, columns: Vec<Str
     interruptible(py, move |_| {
         let (mut batches, mut schema) = (Vec::new(), Arc::new(Schema::empty()));
         for path in &paths {
-            let file = File::open(path).map_err(|e| unwritten(path, &e))?;
-            let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| unwritten(path, &e))?;
+            let file = File::open(path).map_err(|e| at_path(path, &e))?;
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| at_path(path, &e))?;
             let names = columns.iter().map(String::as_str);
             let mask = parquet::arrow::ProjectionMask::columns(reader.parquet_schema(), names);
+            let reader = reader.with_projection(mask).build().map_err(|e| at_path(path, &e))?;
             let order = columns.iter().map(|name| reader.schema().index_of(name));
             let order: Vec<usize> = order.collect::<std::result::Result<_, _>>()?;
             schema = Arc::new(reader.schema().project(&order)?);
-            let reader = reader.with_projection(mask).build().map_err(|e| unwritten(path, &e))?;
             for batch in reader {
-                let batch = batch?;
-                let at = |name: &String| batch.schema().index_of(name);
-                let order: Vec<usize> = columns.iter().map(at).collect::<std::result::Result<_, _>>()?;
-                batches.push(batch.project(&order)?);
+                batches.push(batch?.project(&order)?);
             }
         }
         Ok(Table::from(concat_batches(&schema, &batches)?))
@@ -172,7 +168,7 @@ pub(crate) fn rows_above(table: &Bound<'_, Table>, column: &str, least: i64) -> 
     filtered().map_err(|e| e.raised(py))
 }
 
-/// Makes a table of columns: a dictionary of names and columns.
+/// Makes a table of columns, each with its name.
 #[pyfunction]
 pub(crate) fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Table> {
     let mut arrays = Vec::with_capacity(columns.len());

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import pathlib
 import shutil
+import subprocess
 
 import nearprint.spark
 import pytest
@@ -133,3 +134,31 @@ def test_spark_that_does_not_start_is_an_error_of_the_night(tmp_path, monkeypatc
     with pytest.raises(nearprint.Error, match="Spark does not start: no master at spark://nowhere") as raised:
         nearprint.spark.run({**places, "create_store": True}, "2026-11-19")
     assert raised.value.exit_code == 75
+
+
+def submitted(cluster, folder, settings, *arguments, **conf):
+    """A night whose driver has other limits."""
+    program = folder / "driver.py"
+    program.write_text(f"import sys\nimport nearprint.spark as spark\n{settings}\nsys.exit(spark.main())\n")
+    command = cluster.command(*arguments, conf=conf, job=program)
+    return subprocess.run(command, env=cluster.environment, capture_output=True, text=True, timeout=300, cwd=ROOT)
+
+
+def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
+    job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19"]
+    here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
+    assert here.returncode == 0, here.stderr
+    there = submitted(cluster, tmp_path, "spark.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"))
+    assert there.returncode == 0, there.stdout
+    assert published(tmp_path / "here") == published(tmp_path / "there")
+
+
+def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):
+    with cluster_module.Cluster(tmp_path / "empty", n_workers=0) as empty:
+        job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19", *options(tmp_path, "there")]
+        limits = "spark.IDLE_SECONDS, spark.GIVE_UP_SECONDS = 1, 4"
+        done = submitted(empty, tmp_path, limits, *job, **{"spark.cores.max": "1"})
+    assert done.returncode == 75, done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert "no worker of the cluster has taken a task for 1 seconds" in said
+    assert "no worker of the cluster took a task within" in said and published(tmp_path / "there") == {}

@@ -12,19 +12,17 @@ default is all cores. Ctrl-C ends a call.
 
 from __future__ import annotations
 
-import datetime
-import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, Union
 
 from . import _nearprint
 from ._commands import audit, check, diff, explain, filter, query, report
 from ._dedup import Deduplicated, Deduplicator, dedup
 from ._error import Error
-from ._job import job_file, night_of
+from ._job import Config, Night, Option, arguments_of, job_file, night_of
 from ._nearprint import (
     Array,
     FingerprintContext,
@@ -96,10 +94,7 @@ ArrowColumn = Union[_ArrayLike, _StreamLike, _ListLike, "list[Any]", "tuple[Any,
 """What speaks the PyCapsule interface (an array, a chunked array, a series, a table or a stream of batches), an array of
 NumPy, or a list."""
 
-Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
-
-
-def run(config: str | os.PathLike[str] | Mapping[str, Any], dt: str | datetime.date, **options: Option) -> dict[str, Any]:
+def run(config: Config, dt: Night, **options: Option) -> dict[str, Any]:
     """Run a night: fingerprint, join, decide, publish, advance the store.
 
     Args:
@@ -133,23 +128,6 @@ def run(config: str | os.PathLike[str] | Mapping[str, Any], dt: str | datetime.d
     with job_file(config) as path:
         summary: dict[str, Any] = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)])
     return summary
-
-
-def arguments_of(options: Mapping[str, Option]) -> list[str]:
-    """The arguments of the command for options of a function."""
-    arguments = []
-    for name, value in options.items():
-        # The command names what may be repeated in the singular.
-        flag = "--root" if name == "roots" else "--" + name.replace("_", "-")
-        if value is None or value is False:
-            continue
-        if value is True:
-            arguments.append(flag)
-            continue
-        values = [value] if isinstance(value, (str, int, float, os.PathLike)) else value
-        for one in values:
-            arguments.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
-    return arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:

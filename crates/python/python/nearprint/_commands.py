@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, Union
+from collections.abc import Mapping
+from typing import Any
 
 from ._error import Error
-from ._job import job_file, night_of
-
-Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
+from ._job import Config, Night, Option, arguments_of, job_file, night_of
 
 
-def _run(command: str, config: str | os.PathLike[str] | Mapping[str, Any], given: Mapping[str, Any], options: Mapping[str, Option], *words: str) -> dict[str, Any]:
+def _run(command: str, config: Config, given: Mapping[str, Option], options: Mapping[str, Option], *words: str) -> dict[str, Any]:
     """Runs a command and returns its summary.
 
     Raises:
         Error: the command fails. If it has found what it looks for, as `check` does, `summary` has it.
     """
-    from . import arguments_of
-
     with job_file(config) as path:
         line = [command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
         done = subprocess.run([sys.executable, "-m", "nearprint", *line], capture_output=True, text=True, check=False)
@@ -36,10 +31,6 @@ def _run(command: str, config: str | os.PathLike[str] | Mapping[str, Any], given
         return summary
     place = {name: summary.get(name) for name in ("file", "column", "row")}
     raise Error(str(summary.get("error", done.stderr.strip())), kind=summary.get("kind", "other"), exit_code=done.returncode, summary=summary, **place)
-
-
-Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-Night = Union[str, datetime.date]  # noqa: UP007
 
 
 def report(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:

@@ -131,7 +131,8 @@ class Deduplicator:
         """
         given = frame_of(frame, text)
         own_id = id if id in given.columns() else None
-        missing = [name for name in (text, *order_of(keep)) if name not in given.columns()]
+        wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep)]))
+        missing = [name for name in wanted if name not in given.columns()]
         if missing:
             there = ", ".join(map(str, given.columns()))
             raise ValueError(f"frame: no column '{missing[0]}', it has: {there}")
@@ -145,14 +146,13 @@ class Deduplicator:
             night = night_of(add) if add is not None else NIGHT
             place = folder / "documents" / f"dt={night}"
             place.mkdir(parents=True)
-            wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep)]))
             table, numbers = given.table(wanted), ROW if own_id is None else None
             n_rows = _nearprint.write_columns(table, wanted, place / "rows.parquet", numbers)
             places = {"store": str(folder / "store"), "output": str(folder / "results"), "references": [self.store] if self.store else None}
             if add is not None:
                 places = {"store": self.store, "output": self.output}
             job = {**self.settings, **places, "documents": str(folder / "documents"), "text_column": text}
-            job |= {"id_column": own_id if own_id is not None else ROW, "keep": list(keep) if keep is not None else ["length desc"]}
+            job |= {"id_column": own_id if own_id is not None else ROW, "keep": list(keep) if keep is not None else None}
             path = folder / "job.toml"
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
             arguments = ["--config", str(path), "--dt", night, "--no-breakers"]

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from . import _nearprint
@@ -211,15 +210,10 @@ class _DuckDB(_Arrow):
 
 def _of_pandas(series: Any) -> Any:
     """A column of pandas for Arrow. Without pyarrow, pandas cannot give it."""
-    if series.dtype.kind == "M":
-        # Times count in microseconds.
-        return to_arrow(series)
     try:
-        importlib.import_module("pyarrow")
+        import pyarrow as pa
     except ImportError:
         return series.astype(object).where(series.notna(), None).tolist()
-    import pyarrow as pa
-
     return pa.array(series, from_pandas=True)
 
 

@@ -7,11 +7,20 @@ import datetime
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Union
+
+Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+"""A job: its file, or its keys."""
+
+Night = Union[str, datetime.date]  # noqa: UP007
+"""The date of a night."""
+
+Option = Union[str, int, float, bool, "os.PathLike[str]", Sequence[str], None]
+"""An option of a command."""
 
 
-def night_of(dt: str | datetime.date) -> str:
+def night_of(dt: Night) -> str:
     """The date of a night: a text, a date, or a time, whose date counts.
 
     >>> night_of(datetime.date(2026, 11, 20)), night_of("2026-11-20")
@@ -56,7 +65,7 @@ def _value(key: str, value: Any) -> str:
 
 
 @contextlib.contextmanager
-def job_file(config: str | os.PathLike[str] | Mapping[str, Any]) -> Iterator[str]:
+def job_file(config: Config) -> Iterator[str]:
     """The path of a job file. Relative paths in a dictionary begin at the working folder."""
     if not isinstance(config, Mapping):
         yield os.fspath(config)
@@ -66,3 +75,20 @@ def job_file(config: str | os.PathLike[str] | Mapping[str, Any]) -> Iterator[str
         file.write(job_text(config))
         file.flush()
         yield file.name
+
+
+def arguments_of(options: Mapping[str, Option]) -> list[str]:
+    """The arguments of the command for options of a function."""
+    arguments = []
+    for name, value in options.items():
+        # The command names what may be repeated in the singular.
+        flag = "--root" if name == "roots" else "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            arguments.append(flag)
+            continue
+        values = [value] if isinstance(value, (str, int, float, os.PathLike)) else value
+        for one in values:
+            arguments.append(f"{flag}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
+    return arguments

@@ -17,7 +17,6 @@ file system. They must have this package, in the same version as the driver.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import functools
 import json
 import os
@@ -28,11 +27,11 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import Error, FingerprintContext, MapContext, Option, _nearprint, arguments_of, own_process
-from ._job import job_file, night_of
+from . import Error, FingerprintContext, MapContext, _nearprint, own_process
+from ._job import Config, Night, Option, arguments_of, job_file, night_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,8 +66,8 @@ MARK = "nearprint-error "
 
 
 def run(
-    config: str | os.PathLike[str] | Mapping[str, Any],
-    dt: str | datetime.date,
+    config: Config,
+    dt: Night,
     *,
     spark: SparkSession | None = None,
     workers: int | None = None,
