@@ -233,9 +233,9 @@ fn url_host_time_and_content_type_order_documents_and_name_their_source() {
         let keeps: Vec<String> = decisions(&night).into_iter().filter(|(_, d)| d == "keep").map(|(id, _)| id).collect();
         assert_eq!(keeps, [kept], "{keep}");
     }
-    let night = Night::new("keep = [\"title desc\"]\n");
+    let night = Night::new("keep = [\"language desc\"]\n");
     write(&night, "a.warc", &file);
-    expect(&night.run(DT, &[]), 65, &["a.warc", "title", "url, host, fetch_time, content_type"]);
+    expect(&night.run(DT, &[]), 65, &["a.warc", "language", "url, host, fetch_time, content_type, title"]);
 }
 
 #[test]
@@ -538,10 +538,13 @@ fn texts_of_pages_are_those_that_were_fingerprinted_whatever_the_format() {
     let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap_or_else(|| panic!("{id} in {rows:?}"));
     let page = row("https://a.org/1");
     assert_eq!(page["text"].as_str().map(str::trim), Some(text(1, 80).as_str()));
-    let said = ["url", "host", "fetch_time", "script"].map(|column| page[column].as_str());
-    assert_eq!(said, [Some("https://a.org/1"), Some("a.org"), Some("2026-11-20T01:02:03Z"), Some("Latn")]);
-    let said = ["url", "host", "fetch_time", "script"].map(|column| row("https://C.org/2")[column].as_str());
-    assert_eq!(said, [Some("https://C.org/2"), Some("c.org"), None, Some("Latn")]);
+    let said = ["url", "host", "fetch_time", "script", "title"].map(|column| page[column].as_str());
+    assert_eq!(
+        said,
+        [Some("https://a.org/1"), Some("a.org"), Some("2026-11-20T01:02:03Z"), Some("Latn"), Some("Site")]
+    );
+    let said = ["url", "host", "fetch_time", "script", "title"].map(|column| row("https://C.org/2")[column].as_str());
+    assert_eq!(said, [Some("https://C.org/2"), Some("c.org"), None, Some("Latn"), None]);
     assert_eq!((row("d1")["script"].as_str(), row("d1")["host"].as_str()), (Some("Hani"), None));
     assert_eq!(rows.len() as u64, n_keep);
     // What is written has the fingerprints of what was read, in both formats.

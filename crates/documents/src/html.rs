@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use nearprint_fault::Result;
-use nearprint_html::{Extractor, HtmlText, decode};
+use nearprint_html::{Extractor, HtmlText, decode, title_of};
 use nearprint_storage::{InputFile, bad_file, bad_format, blocking};
 use nearprint_warc::Packing;
 
@@ -16,7 +16,7 @@ use super::batch::{DocumentBatch, DocumentColumns, ReadContext};
 use super::foreign;
 use super::reader::{DocumentReader, Opened};
 use super::warc::extractor;
-use super::web_rows::{WebRow, column_types, to_documents};
+use super::web_rows::{WebRow, column_types, to_documents, wants_title};
 use crate::quarantine::BadReason;
 
 /// Opens a file, and checks the columns and the selector.
@@ -65,7 +65,11 @@ impl DocumentReader for HtmlFile {
                 let mut row = WebRow { row: 1, id: Some(columns.web.id_of(&file.url).to_owned()), ..WebRow::default() };
                 row.content_type = Some("text/html".to_owned());
                 match body {
-                    Some(body) => row.text = Some(extractor.text_of(&decode(&body, None)).into_bytes()),
+                    Some(body) => {
+                        let html = decode(&body, None);
+                        row.text = Some(extractor.text_of(&html).into_bytes());
+                        row.title = wants_title(&columns).then(|| title_of(&html)).flatten();
+                    }
                     None => row.fault = Some(BadReason::TooLarge),
                 }
                 to_documents(&file.url, vec![row], &columns, &keep_types, &context)

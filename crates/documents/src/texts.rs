@@ -24,7 +24,7 @@ use super::filter::{FileFilter, FilterTarget, Judge, RowCounts};
 use super::parquet_filter::cannot_write;
 use super::piped::piped;
 use super::reader::{Format, Rows};
-use super::web_rows::{FETCH_TIME, HOST, URL, url_host};
+use super::web_rows::{FETCH_TIME, HOST, TITLE, URL, url_host};
 
 /// The format of a file of texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,8 @@ impl TextFormat {
     }
 }
 
-/// The columns of texts. A row of a Parquet or JSONL file has a `url` and a `host` if its id is a URL, and no `fetch_time`.
+/// The columns of texts. A row of a Parquet or JSONL file has a `url` and a `host` if its id is a URL, and neither `fetch_time`
+/// nor `title`.
 static TEXTS: LazyLock<SchemaRef> = LazyLock::new(|| {
     let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     Arc::new(Schema::new(vec![
@@ -61,6 +62,7 @@ static TEXTS: LazyLock<SchemaRef> = LazyLock::new(|| {
         Field::new(HOST, DataType::Utf8, true),
         Field::new(FETCH_TIME, time, true),
         Field::new("script", DataType::Utf8, true),
+        Field::new(TITLE, DataType::Utf8, true),
         Field::new("text", DataType::LargeUtf8, false),
     ]))
 });
@@ -91,8 +93,8 @@ async fn read(file: InputFile, filter: FileFilter, batches: mpsc::Sender<RecordB
     let (keep, keep_types) = match format.rows {
         Rows::Counted => (Vec::new(), Vec::new()),
         Rows::AtBytes | Rows::One => (
-            [URL, HOST, FETCH_TIME].map(str::to_owned).to_vec(),
-            vec![DataType::LargeUtf8, DataType::LargeUtf8, DataType::Int64],
+            [URL, HOST, FETCH_TIME, TITLE].map(str::to_owned).to_vec(),
+            vec![DataType::LargeUtf8, DataType::LargeUtf8, DataType::Int64, DataType::LargeUtf8],
         ),
     };
     let columns = DocumentColumns { keep, newest_by: None, ..filter.columns.clone() };
@@ -115,7 +117,7 @@ async fn read(file: InputFile, filter: FileFilter, batches: mpsc::Sender<RecordB
 /// Returns the rows of a batch that are kept.
 fn kept(url: &str, batch: &DocumentBatch, judge: &mut Judge) -> Result<RecordBatch> {
     let (mut ids, mut urls, mut hosts) = (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
-    let (mut scripts, mut texts) = (StringBuilder::new(), LargeStringBuilder::new());
+    let (mut scripts, mut titles, mut texts) = (StringBuilder::new(), StringBuilder::new(), LargeStringBuilder::new());
     let mut times = TimestampMicrosecondBuilder::new().with_timezone("UTC");
     for (at, &row) in batch.rows.iter().enumerate() {
         judge.pass_unseen(row);
@@ -142,6 +144,7 @@ fn kept(url: &str, batch: &DocumentBatch, judge: &mut Judge) -> Result<RecordBat
         let fetched = batch.keep.get(2).and_then(|times| times.as_primitive_opt::<Int64Type>());
         times.append_option(fetched.filter(|times| times.is_valid(at)).map(|times| times.value(at)));
         scripts.append_option(main_script(text));
+        titles.append_option(column(3));
         texts.append_value(text);
     }
     let columns: Vec<ArrayRef> = vec![
@@ -150,6 +153,7 @@ fn kept(url: &str, batch: &DocumentBatch, judge: &mut Judge) -> Result<RecordBat
         Arc::new(hosts.finish()),
         Arc::new(times.finish()),
         Arc::new(scripts.finish()),
+        Arc::new(titles.finish()),
         Arc::new(texts.finish()),
     ];
     RecordBatch::try_new(Arc::clone(&TEXTS), columns).map_err(|e| Fault::internal("filter", e))
@@ -208,15 +212,16 @@ struct Line<'a> {
     host: Option<&'a str>,
     fetch_time: Option<String>,
     script: Option<&'a str>,
+    title: Option<&'a str>,
     text: &'a str,
 }
 
 fn write_jsonl(file: File, batches: &mut mpsc::Receiver<RecordBatch>) -> std::io::Result<()> {
     let mut file = BufWriter::new(file);
     while let Some(batch) = batches.blocking_recv() {
-        let [ids, urls, hosts, scripts] = [0, 1, 2, 4].map(|at| batch.column(at).as_string::<i32>());
+        let [ids, urls, hosts, scripts, titles] = [0, 1, 2, 4, 5].map(|at| batch.column(at).as_string::<i32>());
         let times = batch.column(3).as_primitive::<TimestampMicrosecondType>();
-        let texts = batch.column(5).as_string::<i64>();
+        let texts = batch.column(6).as_string::<i64>();
         for row in 0..batch.num_rows() {
             let micros = times.is_valid(row).then(|| times.value(row));
             let line = Line {
@@ -228,6 +233,7 @@ fn write_jsonl(file: File, batches: &mut mpsc::Receiver<RecordBatch>) -> std::io
                     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
                 }),
                 script: scripts.is_valid(row).then(|| scripts.value(row)),
+                title: titles.is_valid(row).then(|| titles.value(row)),
                 text: texts.value(row),
             };
             serde_json::to_writer(&mut file, &line)?;

@@ -18,9 +18,9 @@ use super::foreign;
 use super::passed::PassedReason;
 use super::reader::{DocumentReader, Opened, RowFault};
 use super::warc_file::{FilePieces, WarcPart};
-use super::warc_page::{Page, page_of};
+use super::warc_page::{Page, Taken, page_of};
 use super::web_pages::Revisits;
-use super::web_rows::{WebRow, column_types, to_documents};
+use super::web_rows::{WebRow, column_types, to_documents, wants_title};
 use crate::quarantine::BadReason;
 
 /// Opens a file, and checks the columns and the selector.
@@ -253,7 +253,8 @@ impl Task {
                 }
                 Some(Next::Record(record)) => {
                     reading.n_records += 1;
-                    match page_of(&record, self.columns.web.warc_id, &self.context, Some(&self.extractor)) {
+                    let taken = Taken { extractor: &self.extractor, title: wants_title(&self.columns) };
+                    match page_of(&record, self.columns.web.warc_id, &self.context, Some(taken)) {
                         Page::Row(row) => row,
                         Page::Revisit(row) if self.context.revisits == Revisits::Given => row,
                         Page::Revisit(_) => {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use chrono::DateTime;
-use nearprint_html::{Extractor, decode};
+use nearprint_html::{Extractor, decode, title_of};
 use nearprint_warc::{Block, Body, HttpMessage, Record};
 
 use super::batch::ReadContext;
@@ -22,6 +22,15 @@ pub enum Page {
     Revisit(WebRow),
 }
 
+/// What is taken of pages beside their ids.
+#[derive(Clone, Copy)]
+pub struct Taken<'a> {
+    /// Takes their texts.
+    pub extractor: &'a Extractor,
+    /// Their titles are wanted.
+    pub title: bool,
+}
+
 /// The content of a page, and its media type.
 struct Content<'a> {
     /// The media type in lower case, without parameters.
@@ -31,8 +40,8 @@ struct Content<'a> {
     body: Cow<'a, [u8]>,
 }
 
-/// Returns the document of a record. Without an extractor its text is not wanted, but its id alone.
-pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, extractor: Option<&Extractor>) -> Page {
+/// Returns the document of a record: its id alone if nothing is taken of pages.
+pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, taken: Option<Taken<'_>>) -> Page {
     let field = |name: &str| record.header.get(name);
     let url = field("warc-target-uri").map(|url| url.trim_matches(['<', '>']).to_owned());
     // A record without a type is passed over as one of another type.
@@ -64,7 +73,9 @@ pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, extr
             return Page::Row(row);
         }
     };
-    row.text = extractor.map(|extractor| text(&content, extractor));
+    if let Some(taken) = taken {
+        take(&mut row, &content, taken);
+    }
     row.content_type = Some(content.media_type);
     Page::Row(row)
 }
@@ -166,12 +177,15 @@ fn decoded<'a>(record: &Record<'a>, message: &HttpMessage<'a>, max_bytes: u64) -
     }
 }
 
-fn text(content: &Content<'_>, extractor: &Extractor) -> Vec<u8> {
+fn take(row: &mut WebRow, content: &Content<'_>, taken: Taken<'_>) {
     if content.media_type == "text/plain" {
         // Text in a conversion record is UTF-8; if it is not, that is found out with all other texts.
-        return content.body.to_vec();
+        row.text = Some(content.body.to_vec());
+        return;
     }
-    extractor.text_of(&decode(&content.body, content.field.as_deref())).into_bytes()
+    let html = decode(&content.body, content.field.as_deref());
+    row.text = Some(taken.extractor.text_of(&html).into_bytes());
+    row.title = taken.title.then(|| title_of(&html)).flatten();
 }
 
 fn media_type(field: &str) -> String {

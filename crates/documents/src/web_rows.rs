@@ -18,6 +18,8 @@ pub const HOST: &str = "host";
 /// The column of the time at which a page was fetched, in microseconds since 1970 in UTC.
 pub const FETCH_TIME: &str = "fetch_time";
 const CONTENT_TYPE: &str = "content_type";
+/// The column of the title that a page gives itself.
+pub const TITLE: &str = "title";
 
 /// A web page.
 #[derive(Debug, Default)]
@@ -29,6 +31,8 @@ pub struct WebRow {
     /// The time at which it was fetched, in microseconds since 1970 in UTC.
     pub fetch_time: Option<i64>,
     pub content_type: Option<String>,
+    /// Its title, if that is wanted.
+    pub title: Option<String>,
     pub text: Option<Vec<u8>>,
     /// The record that it refers to, if it is a revisit.
     pub revisit: Option<RevisitTarget>,
@@ -51,17 +55,22 @@ pub struct RevisitTarget {
 /// Web pages have no such column.
 pub fn column_types(url: &str, columns: &DocumentColumns) -> Result<Vec<(String, DataType)>> {
     let type_of = |column: &String| match column.as_str() {
-        URL | HOST | CONTENT_TYPE => Ok((column.clone(), DataType::LargeUtf8)),
+        URL | HOST | CONTENT_TYPE | TITLE => Ok((column.clone(), DataType::LargeUtf8)),
         FETCH_TIME => Ok((column.clone(), DataType::Int64)),
         _ => Err(missing_column(
             url,
             column,
             None,
-            [URL, HOST, FETCH_TIME, CONTENT_TYPE].map(str::to_owned).to_vec(),
+            [URL, HOST, FETCH_TIME, CONTENT_TYPE, TITLE].map(str::to_owned).to_vec(),
             "change keep or source_column",
         )),
     };
     columns.keep.iter().map(type_of).collect()
+}
+
+/// Returns whether the titles of pages are wanted.
+pub fn wants_title(columns: &DocumentColumns) -> bool {
+    columns.keep.iter().any(|column| column == TITLE)
 }
 
 /// Makes a batch of some pages.
@@ -143,6 +152,7 @@ fn keep_array(rows: &[WebRow], column: &str) -> ArrayRef {
             Arc::new(rows.map(host).collect::<LargeStringArray>())
         }
         URL => Arc::new(rows.map(|row| row.url.as_deref()).collect::<LargeStringArray>()),
+        TITLE => Arc::new(rows.map(|row| row.title.as_deref()).collect::<LargeStringArray>()),
         _ => Arc::new(rows.map(|row| row.content_type.as_deref()).collect::<LargeStringArray>()),
     }
 }

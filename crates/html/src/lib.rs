@@ -23,5 +23,5 @@ mod extract;
 mod mode;
 
 #[cfg(feature = "extract")]
-pub use extract::{Extractor, HtmlError, MAX_DEPTH, Result, decode};
+pub use extract::{Extractor, HtmlError, MAX_DEPTH, Result, decode, title_of};
 pub use mode::{EXTRACTOR_VERSION, HtmlText};

@@ -10,9 +10,11 @@ mod render;
 mod score;
 mod select;
 mod signs;
+mod title;
 mod tokens;
 
 pub use charset::decode;
 pub use dom::MAX_DEPTH;
 pub use error::{HtmlError, Result};
 pub use extractor::Extractor;
+pub use title::title_of;
