@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use nearprint_documents::{DocumentPlace, FileList, IdColumn};
+use nearprint_documents::{DocumentPlace, FileList, IdColumn, TableVersions};
 use nearprint_store::maintain::ForgottenIds;
 
 use crate::exit_code::{BAD_DATA, Failure, USAGE};
@@ -23,7 +23,10 @@ pub fn place(
 ) -> Result<Option<DocumentPlace>, Failure> {
     match files_from {
         Some(list) => read_list(folder, list).map(DocumentPlace::List).map(Some),
-        None => Ok(documents.map(|pattern| DocumentPlace::Pattern { pattern, version })),
+        None => {
+            let versions = TableVersions { version, since: None };
+            Ok(documents.map(|pattern| DocumentPlace::Pattern { pattern, versions }))
+        }
     }
 }
 

@@ -85,6 +85,9 @@ pub struct JobConfig {
     /// The most unreadable files that may be passed over.
     #[schemars(extend("x-digest" = "none"))]
     max_bad_files: u64,
+    /// The most files in formats that are not read, such as CSV, that may be passed over.
+    #[schemars(extend("x-digest" = "none"))]
+    max_ignored_files: u64,
     /// The largest text, such as 512MiB or 4GB.
     #[schemars(extend("x-digest" = "night"))]
     max_doc_bytes: Bytes,
@@ -263,6 +266,7 @@ impl Default for JobConfig {
             keep: None,
             max_bad_rows: 0,
             max_bad_files: 0,
+            max_ignored_files: 0,
             max_doc_bytes: Bytes(64 << 20),
             on_duplicate_id: None,
             newest_by: None,
@@ -743,8 +747,9 @@ impl JobConfig {
         self.max_doc_bytes = args.max_doc_bytes.unwrap_or(self.max_doc_bytes);
         self.max_bad_rows = args.max_bad_rows.unwrap_or(self.max_bad_rows);
         self.max_bad_files = args.max_bad_files.unwrap_or(self.max_bad_files);
+        self.max_ignored_files = args.max_ignored_files.unwrap_or(self.max_ignored_files);
         if args.strict {
-            (self.max_bad_rows, self.max_bad_files) = (0, 0);
+            (self.max_bad_rows, self.max_bad_files, self.max_ignored_files) = (0, 0, 0);
         }
         self.on_duplicate_id = args.on_duplicate_id.map(Into::into).or(self.on_duplicate_id);
         self.max_repeated_ids = args.max_repeated_ids.unwrap_or(self.max_repeated_ids);
@@ -770,6 +775,7 @@ impl JobConfig {
         Ok(InputPolicy {
             max_bad_rows: self.max_bad_rows,
             max_bad_files: self.max_bad_files,
+            max_ignored_files: self.max_ignored_files,
             max_doc_bytes: self.max_doc_bytes.0 as u64,
             on_duplicate_id: self.on_duplicate_id,
             max_repeated_ids: share,
@@ -1009,7 +1015,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{DIGEST, JobConfig, declared, schema};
-    use crate::{Stop, night};
+    use crate::{Handle, night};
 
     /// The texts of a job file that name no path.
     const NO_PATHS: [&str; 15] = [
@@ -1161,7 +1167,7 @@ mod tests {
         std::fs::write(&file, job).unwrap();
         let arguments =
             ["--config".as_ref(), file.as_os_str(), "--dt".as_ref(), "2026-11-20".as_ref(), "--dry-run".as_ref()];
-        match night(arguments.map(Into::into), &Stop::default(), None) {
+        match night(arguments.map(Into::into), &Handle::default(), None) {
             Ok(summary) if summary["status"] == "already_published" => Ok("none"),
             Ok(summary) => Err(format!("{summary}")),
             Err(failed) if failed.failure.message().contains("is published from other") => Ok("night"),
@@ -1197,7 +1203,7 @@ mod tests {
         ] {
             std::fs::write(folder.join("job.toml"), job).unwrap();
             let arguments = ["--config".into(), folder.join("job.toml").into(), "--dt".into(), "2026-11-20".into()];
-            night(arguments, &Stop::default(), None).unwrap();
+            night(arguments, &Handle::default(), None).unwrap();
         }
         let mut keys = Vec::new();
         words(&declared(), "", None, &mut keys);

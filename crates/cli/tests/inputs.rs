@@ -114,11 +114,17 @@ fn formats_that_are_not_read_are_refused_with_a_command_that_converts_them() {
         let one = format!("documents/dt={DT}/{name}");
         expect(&nearprint_in(night.path(), &["fingerprint", "--documents", &one, "--output", "o"]), 65, &[name, said]);
     }
-    // Beside files that are read, they are passed over and listed, like all others.
+    // Beside files that are read, they may hold texts that nobody would miss, so the night stops unless the job allows them.
+    // Files of other kinds are passed over and listed.
     let night = Night::new("");
     night.documents(DT, &[("a", &text(1, 40))]);
+    fs::write(night.path().join(format!("documents/dt={DT}/README.md")), "x").unwrap();
     fs::write(night.path().join(format!("documents/dt={DT}/index.csv")), "x").unwrap();
-    assert_eq!(night.run(DT, &[]).expect_success().json()["n_ignored_files"], 1);
+    expect(&night.run(DT, &[]), 65, &["index.csv would be passed over", "it is CSV", "--max-ignored-files of 1"]);
+    let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
+    fs::write(night.path().join("job.toml"), format!("max_ignored_files = 1\n{job}")).unwrap();
+    expect(&night.run(DT, &["--strict"]), 65, &["index.csv would be passed over"]);
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_ignored_files"], 2);
     // A file of another format under a name that is read is a bad file.
     fs::write(night.path().join(format!("documents/dt={DT}/z.parquet")), "Obj\x01").unwrap();
     expect(&night.run(DT, &["--replace"]), 65, &["z.parquet", "it is Avro"]);
@@ -212,7 +218,7 @@ fn the_log_of_a_delta_table_names_the_files_of_a_night() {
     expect(&nearprint_in(night.path(), &other), 78, &["without the partition column 'lang' (dt)"]);
     let plain = ["fingerprint", "--documents", "a", "--documents-version", "1", "--output", "new"];
     document(&night.path().join("a/x.parquet"), "a", 1);
-    expect(&nearprint_in(night.path(), &plain), 78, &["a is no Delta table", "--documents-version"]);
+    expect(&nearprint_in(night.path(), &plain), 78, &["a is no Delta or Iceberg table", "--documents-version"]);
     night.run(DT, &["--replace"]).expect_success();
     fs::write(night.path().join("dt.toml"), "id_column = \"dt\"\n").unwrap();
     let partition = ["fingerprint", "--config", "dt.toml", "--documents", "documents", "--output", "new"];
@@ -308,13 +314,10 @@ fn delta_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
             r#"{{"add":{{"path":"dt={DT}/b.parquet","partitionValues":{{"dt":"{DT}"}},"size":1,"dataChange":true{more}}}}}"#
         )
     };
-    let vector = add(r#","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}"#);
     let both = format!("{}\n{mapped}", feature("\"columnMapping\""));
-    let vectors = format!("{}\n{vector}", feature("\"deletionVectors\""));
-    let cases: [(String, &[&str]); 7] = [
-        (vectors, &["deletion vectors", "b.parquet", "REORG TABLE"]),
+    let cases: [(String, &[&str]); 6] = [
         (both, &["column mapping"]),
-        (feature("\"deletionVectors\",\"typeWidening\""), &["reader feature 'typeWidening'"]),
+        (feature("\"deletionVectors\",\"catalogManaged\""), &["reader feature 'catalogManaged'"]),
         (r#"{"protocol":{"minReaderVersion":4,"minWriterVersion":9}}"#.to_owned(), &["reader version 4"]),
         (add(""), &["b.parquet", "says that it has 1 bytes"]),
         (add("").replace("b.parquet", "gone.parquet"), &["gone.parquet, which is gone"]),
@@ -409,7 +412,7 @@ fn the_log_of_a_delta_table_names_files_of_its_own_table_only_unless_the_job_all
         &["evaluate", "--documents", "documents", "--truth", "truth.tsv"],
     ];
     for command in commands {
-        let said = ["documents: the log of this Delta table names s3://payroll/secret.parquet", "`clone_roots`"];
+        let said = ["documents: this table names s3://payroll/secret.parquet", "`clone_roots`"];
         expect(&with(&night, &[command, &["--config", "job.toml"]].concat()), 64, &said);
     }
     assert!(!port.was_asked());
@@ -501,4 +504,67 @@ fn a_path_whose_nights_have_dates_in_another_form_is_refused_with_the_path_that_
     for (wrong, said) in [("crawl/{date}", "'{date}' stands for nothing"), ("crawl/{yyyy}/{mm}", "has no day")] {
         expect(&night.run(DT, &["--documents", wrong]), 64, &[said]);
     }
+}
+
+#[test]
+fn a_column_may_lie_within_another_one() {
+    let texts: Vec<String> = (0..3).map(|seed| text(seed, 40)).collect();
+    let night = Night::new("id_column = \"meta.id\"\ntext_column = \"doc.body.text\"\nkeep = [\"meta.rank desc\"]\n");
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    fs::create_dir_all(&folder).unwrap();
+    let line = |id: &str, text: &str, rank: u32| {
+        format!(
+            "{{\"meta\": {{\"id\": \"{id}\", \"rank\": {rank}}}, \"doc\": {{\"body\": {{\"text\": \"{text}\", \"x\": [1]}}}}}}\n"
+        )
+    };
+    let null = "{\"meta\": {\"id\": \"none\", \"rank\": 1}, \"doc\": null}\n";
+    let lines = line("a", &texts[0], 1) + &line("b", &texts[0], 2) + &line("c", &texts[1], 1) + null;
+    fs::write(folder.join("x.jsonl"), lines).unwrap();
+    let of = |name: &str, values: ArrayRef, valid: &[bool]| {
+        let field = Field::new(name, values.data_type().clone(), true);
+        let values = StructArray::new(Fields::from(vec![field]), vec![values], Some(valid.to_vec().into()));
+        Arc::new(values) as ArrayRef
+    };
+    let body = of("text", strings(&[Some(&texts[2]), Some("never seen"), None]), &[true, true, true]);
+    let doc = of("body", body, &[true, false, true]);
+    let ranks: ArrayRef = Arc::new(arrow::array::Int64Array::from(vec![1, 2, 3]));
+    let ids = strings(&[Some("p"), Some("q"), Some("r")]);
+    let meta = Fields::from(vec![
+        Field::new("id", ids.data_type().clone(), true),
+        Field::new("rank", ranks.data_type().clone(), true),
+    ]);
+    let meta: ArrayRef = Arc::new(StructArray::new(meta, vec![ids, ranks], None));
+    write_parquet(&folder.join("y.parquet"), &[("meta", meta), ("doc", doc)]);
+    night.run(DT, &[]).expect_success();
+    let decided: Vec<String> =
+        night.decisions(DT).into_iter().map(|(id, decision)| format!("{id} {}", decision[0])).collect();
+    assert_eq!(decided, ["a drop", "b keep", "c keep", "none skip", "p keep", "q skip", "r skip"]);
+    let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "out", "--json"];
+    let done = nearprint_in(night.path(), &filter).expect_success().json();
+    assert_eq!((done["n_rows"].as_u64(), done["n_keep"].as_u64()), (Some(7), Some(3)), "{done}");
+    let flags = ["filter", "--config", "job.toml", "--dt", DT, "--output", "flags", "--flag"];
+    expect(&nearprint_in(night.path(), &flags), 78, &["column 'meta.id' lies in another column", "without --flag"]);
+    let wrong =
+        ["fingerprint", "--documents", &format!("documents/dt={DT}"), "--text-column", "doc.text", "--output", "o"];
+    fs::write(night.path().join("wrong.toml"), "id_column = \"meta.id\"\ntext_column = \"doc.text\"\n").unwrap();
+    let wrong = [&["fingerprint", "--config", "wrong.toml"][..], &wrong[1..3], &wrong[5..]].concat();
+    expect(&nearprint_in(night.path(), &wrong), 65, &["no column 'doc.text'", "'doc' has no value 'text' within it"]);
+}
+
+#[test]
+fn a_dataset_of_hugging_face_is_read_where_it_was_downloaded_to() {
+    let night = Night::new("");
+    let refused = night.run(DT, &["--documents", "hf://datasets/org/pages@main/data"]);
+    expect(&refused, 64, &["hf download org/pages --repo-type dataset --local-dir pages"]);
+    // The cache of downloads has links to files whose names say nothing.
+    let (blobs, data) = (night.path().join("hub/blobs"), night.path().join("hub/snapshots/0f1e/data"));
+    fs::create_dir_all(&data).unwrap();
+    document(&blobs.join("5f3a"), "a", 1);
+    std::os::unix::fs::symlink("../../../blobs/5f3a", data.join("train-00000-of-00001.parquet")).unwrap();
+    fs::write(data.parent().unwrap().join("README.md"), "# Pages").unwrap();
+    fs::create_dir_all(night.path().join("hub/snapshots/0f1e/.cache/huggingface")).unwrap();
+    fs::write(night.path().join("hub/snapshots/0f1e/.cache/huggingface/x.jsonl"), "{}").unwrap();
+    fs::write(night.path().join("list.txt"), "hub/snapshots/0f1e\n").unwrap();
+    let done = night.run(DT, &["--files-from", "list.txt"]).expect_success().json();
+    assert_eq!((done["n_documents"].as_u64(), done["n_ignored_files"].as_u64()), (Some(1), Some(1)));
 }

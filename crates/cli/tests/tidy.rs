@@ -4,7 +4,7 @@ use crate::structure;
 use crate::support::{self, root};
 
 /// The crates from the ground up: each may depend on those before it, and on no other.
-const FLOORS: [&str; 22] = [
+const FLOORS: [&str; 23] = [
     "fault",
     "tokenize",
     "fingerprint",
@@ -15,6 +15,7 @@ const FLOORS: [&str; 22] = [
     "storage",
     "parquet",
     "delta",
+    "iceberg",
     "documents",
     "store",
     "lookup",
@@ -67,6 +68,7 @@ fn datafusion_is_known_to_the_pipeline_alone_and_arrow_to_what_reads_and_writes(
             name,
             "parquet"
                 | "delta"
+                | "iceberg"
                 | "documents"
                 | "store"
                 | "lookup"

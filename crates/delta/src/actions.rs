@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -21,6 +20,16 @@ pub struct Action {
     pub add: Option<Add>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove: Option<Remove>,
+    /// A file of actions that a checkpoint names. nearprint writes none.
+    #[serde(skip_serializing)]
+    pub sidecar: Option<Sidecar>,
+}
+
+/// A Parquet file in the folder `_sidecars` of the log, with actions of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Sidecar {
+    /// Its name, escaped as in a URL.
+    pub path: String,
 }
 
 /// The abilities that a reader or writer needs to use the table.
@@ -68,7 +77,25 @@ pub struct Add {
     pub stats: Option<String>,
     /// Set if rows of the file are deleted. nearprint writes no such files.
     #[serde(default, skip_serializing)]
-    pub deletion_vector: Option<IgnoredAny>,
+    pub deletion_vector: Option<DeletionVector>,
+}
+
+/// Where the rows are that are deleted from a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionVector {
+    /// `u`: in a file below the table, whose name is a UUID in Z85 after a prefix; `p`: in the file of this path; `i`: here, in
+    /// Z85.
+    pub storage_type: String,
+    /// As the storage type says.
+    pub path_or_inline_dv: String,
+    /// The byte of the file at which it begins.
+    #[serde(default)]
+    pub offset: Option<u64>,
+    /// The bytes of the bitmap.
+    pub size_in_bytes: u64,
+    /// The number of deleted rows.
+    pub cardinality: u64,
 }
 
 /// A file that does not belong to the table any more.

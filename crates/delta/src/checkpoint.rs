@@ -10,17 +10,18 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Fields, Int32Type, Int64Type, Schema};
 use bytes::Bytes;
 use futures::TryStreamExt;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, foreign};
 use nearprint_parquet::ParquetFile;
 use nearprint_storage::{Folder, Sha256Hex, bad_file};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::actions::{Action, Add, Metadata, Protocol, Remove};
+use super::actions::{Action, Add, DeletionVector, Metadata, Protocol, Remove, Sidecar, parse};
+use super::names::SIDECARS;
+use super::state::unescaped;
 
 /// The key of the metadata of nearprint's checkpoints that has the digest of their actions.
 const OWN_SHA256: &str = "nearprint.checkpoint_sha256";
@@ -47,13 +48,31 @@ pub fn digest(actions: &[Action]) -> serde_json::Result<String> {
 }
 
 impl Checkpoint {
-    /// Reads the files of a checkpoint. The metadata of files, such as statistics, and files that were removed are read
-    /// with `whole` only.
+    /// Reads the files of a checkpoint, and the sidecars that they name. The metadata of files, such as statistics, and files
+    /// that were removed are read with `whole` only.
     ///
     /// # Errors
     /// A file cannot be read, lacks a value that it must have, or has one of a type that is not understood.
     pub async fn read(log: &Folder, parts: &BTreeSet<String>, whole: bool) -> Result<Self> {
-        const OF_FILES: [&str; 8] = [
+        let mut read = Self { actions: Vec::new(), own_sha256: None };
+        for part in parts {
+            read.add(&log.join(part), whole).await?;
+        }
+        let sidecars: Vec<Sidecar> = read.actions.iter_mut().filter_map(|action| action.sidecar.take()).collect();
+        for Sidecar { path } in sidecars {
+            let name = unescaped(&path);
+            if name.contains('/') {
+                let reason = format!("a checkpoint names the file {name}, which is not in its folder of sidecars");
+                return Err(bad_file(log.url(), reason));
+            }
+            read.add(&log.join(SIDECARS).join(&name), whole).await?;
+        }
+        Ok(read)
+    }
+
+    /// Adds the actions of a file, which is JSON or Parquet.
+    async fn add(&mut self, file: &Folder, whole: bool) -> Result<()> {
+        const OF_FILES: [&str; 9] = [
             "add.path",
             "add.partitionValues",
             "add.size",
@@ -62,20 +81,24 @@ impl Checkpoint {
             "protocol.readerFeatures",
             "metaData.partitionColumns",
             "metaData.configuration",
+            "sidecar.path",
         ];
-        const WHOLE: [&str; 4] = ["add", "remove", "protocol", "metaData"];
-        let mut read = Self { actions: Vec::new(), own_sha256: None };
-        for part in parts {
-            let parquet = ParquetFile::open(log.join(part).file().await?).await?;
-            read.own_sha256 = parquet.key_value(OWN_SHA256);
-            let columns = if whole { &WHOLE[..] } else { &OF_FILES[..] };
-            let mut batches = parquet.stream(parquet.whole(columns))?;
-            while let Some(batch) = batches.try_next().await? {
-                let unreadable = |reason: Unreadable| bad_file(&parquet.file.url, reason);
-                read.actions.extend(actions_of(&batch).map_err(unreadable)?);
-            }
+        const WHOLE: [&str; 5] = ["add", "remove", "protocol", "metaData", "sidecar"];
+        if file.url().ends_with(".json") {
+            let content = file.get().await?.ok_or_else(|| bad_file(file.url(), "it is gone"))?;
+            let bad = |(line, error)| bad_file(file.url(), format!("line {line} is no action ({})", foreign(&error)));
+            self.actions.extend(parse(&content).map_err(bad)?);
+            return Ok(());
         }
-        Ok(read)
+        let parquet = ParquetFile::open(file.file().await?).await?;
+        self.own_sha256 = parquet.key_value(OWN_SHA256);
+        let columns = if whole { &WHOLE[..] } else { &OF_FILES[..] };
+        let mut batches = parquet.stream(parquet.whole(columns))?;
+        while let Some(batch) = batches.try_next().await? {
+            let unreadable = |reason: Unreadable| bad_file(&parquet.file.url, reason);
+            self.actions.extend(actions_of(&batch).map_err(unreadable)?);
+        }
+        Ok(())
     }
 
     /// Returns the content of a checkpoint file with these actions. It depends on them and the release alone.
@@ -222,7 +245,7 @@ type Unreadable = String;
 fn actions_of(batch: &RecordBatch) -> std::result::Result<Vec<Action>, Unreadable> {
     let column = |name: &str| batch.column_by_name(name).and_then(|column| column.as_struct_opt());
     let (adds, removes) = (column("add"), column("remove"));
-    let (protocols, metadata) = (column("protocol"), column("metaData"));
+    let (protocols, metadata, sidecars) = (column("protocol"), column("metaData"), column("sidecar"));
     let mut actions = Vec::with_capacity(batch.num_rows());
     for row in 0..batch.num_rows() {
         let at = |found: Option<&'_ StructArray>| found.filter(|found| found.is_valid(row)).cloned();
@@ -232,6 +255,7 @@ fn actions_of(batch: &RecordBatch) -> std::result::Result<Vec<Action>, Unreadabl
             meta_data: at(metadata).map(|of| metadata_at(&of, row)).transpose()?,
             add: at(adds).map(|of| add_at(&of, row)).transpose()?.flatten(),
             remove: at(removes).map(|of| remove_at(&of, row)).transpose()?.flatten(),
+            sidecar: at(sidecars).map(|of| text(&of, "path", row)).transpose()?.flatten().map(|path| Sidecar { path }),
         });
     }
     Ok(actions)
@@ -269,7 +293,8 @@ fn metadata_at(of: &StructArray, row: usize) -> std::result::Result<Metadata, Un
 
 fn add_at(of: &StructArray, row: usize) -> std::result::Result<Option<Add>, Unreadable> {
     let Some(path) = text(of, "path", row)? else { return Ok(None) };
-    let vector = of.column_by_name("deletionVector").filter(|vector| vector.is_valid(row));
+    let vector = of.column_by_name("deletionVector").and_then(|vector| vector.as_struct_opt());
+    let vector = vector.filter(|vector| vector.is_valid(row));
     Ok(Some(Add {
         size: size(of, row)?.ok_or_else(|| format!("the size of {path} is not in it"))?,
         path,
@@ -278,8 +303,24 @@ fn add_at(of: &StructArray, row: usize) -> std::result::Result<Option<Add>, Unre
         modification_time: integer(of, "modificationTime", row)?.unwrap_or_default(),
         data_change: boolean(of, "dataChange", row),
         stats: text(of, "stats", row)?,
-        deletion_vector: vector.map(|_| IgnoredAny),
+        deletion_vector: vector.map(|of| deletion_vector_at(of, row)).transpose()?,
     }))
+}
+
+fn deletion_vector_at(of: &StructArray, row: usize) -> std::result::Result<DeletionVector, Unreadable> {
+    let lacks = |name: &str| format!("a deletion vector has no {name}");
+    let number = |name: &str| {
+        let number = integer(of, name, row)?;
+        number.map(|number| u64::try_from(number).map_err(|_| lacks(name))).transpose()
+    };
+    let required = |name: &str| text(of, name, row)?.ok_or_else(|| lacks(name));
+    Ok(DeletionVector {
+        storage_type: required("storageType")?,
+        path_or_inline_dv: required("pathOrInlineDv")?,
+        offset: number("offset")?,
+        size_in_bytes: number("sizeInBytes")?.ok_or_else(|| lacks("sizeInBytes"))?,
+        cardinality: number("cardinality")?.ok_or_else(|| lacks("cardinality"))?,
+    })
 }
 
 fn remove_at(of: &StructArray, row: usize) -> std::result::Result<Option<Remove>, Unreadable> {

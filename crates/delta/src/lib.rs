@@ -5,11 +5,12 @@
 
 mod actions;
 mod checkpoint;
+mod deletion_vector;
 mod names;
 mod state;
 mod table_log;
 
-pub use actions::{Add, parse};
+pub use actions::{Add, DeletionVector, parse};
 pub use checkpoint::Checkpoint;
 pub use names::{LogNames, commit_name, version_of};
 pub use state::{LogState, unescaped};

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The folder of a log with files that its checkpoints name.
+pub const SIDECARS: &str = "_sidecars";
+
 /// The names in a log. Names of other forms are passed over.
 #[derive(Debug, Default)]
 pub struct LogNames {
@@ -32,6 +35,11 @@ fn version_digits(digits: &str) -> Option<u64> {
     number(digits).filter(|_| digits.len() == 20)
 }
 
+/// Returns whether a text has the form of a UUID, as the names of checkpoints have it.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+}
+
 /// Parses a number that consists of digits alone.
 fn number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
@@ -42,6 +50,7 @@ impl LogNames {
     pub fn of(names: Vec<String>) -> Self {
         let mut found = Self::default();
         let mut several: BTreeMap<(u64, u64), BTreeSet<String>> = BTreeMap::new();
+        let mut by_id: BTreeMap<u64, String> = BTreeMap::new();
         for name in names {
             let parts: Vec<&str> = name.split('.').collect();
             match parts[..] {
@@ -49,6 +58,10 @@ impl LogNames {
                 [at, "checkpoint", "parquet"] => {
                     let version = version_digits(at).into_iter();
                     found.checkpoints.extend(version.map(|version| (version, BTreeSet::from([name.clone()]))));
+                }
+                [at, "checkpoint", id, "parquet" | "json"] if is_uuid(id) => {
+                    let version = version_digits(at).into_iter();
+                    by_id.extend(version.map(|version| (version, name.clone())));
                 }
                 [at, "checkpoint", part, of, "parquet"] => {
                     if let (Some(version), Some(_), Some(of)) = (version_digits(at), number(part), number(of)) {
@@ -62,6 +75,9 @@ impl LogNames {
             if parts.len() as u64 == of {
                 found.checkpoints.entry(version).or_insert(parts);
             }
+        }
+        for (version, name) in by_id {
+            found.checkpoints.entry(version).or_insert_with(|| BTreeSet::from([name]));
         }
         found
     }
@@ -97,6 +113,9 @@ mod tests {
             Some((2, 2))
         );
         assert_eq!(names(&["00000000000000000003.json", one]).newest(), Some(3));
+        let by_id = "00000000000000000004.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json";
+        assert_eq!(names(&[by_id]).checkpoint(4).map(|(at, parts)| (at, parts.len())), Some((4, 1)));
+        assert_eq!(names(&["00000000000000000004.checkpoint.x.json"]).newest(), None);
         assert_eq!(names(&["00000000000000000003.crc", "x.json", "+3.json", "3.json"]).newest(), None);
     }
 }

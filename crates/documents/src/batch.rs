@@ -4,12 +4,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, BinaryViewArray, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Int64Array, StringArray};
+use arrow::compute::filter;
+use arrow::datatypes::Int64Type;
+use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use nearprint_parquet::ReadLimits;
-use nearprint_storage::InputFile;
+use nearprint_storage::{DeletedRows, InputFile};
 use nearprint_warc::Seam;
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +121,30 @@ impl DocumentBatch {
         }
     }
 
+    /// Returns the rows that are not deleted.
+    ///
+    /// # Errors
+    /// The columns have not all as many rows.
+    pub(crate) fn without(self, deleted: &DeletedRows) -> Result<Self, ArrowError> {
+        debug_assert!(self.revisits.is_none(), "only Parquet files are files of tables");
+        let counts: Vec<bool> = self.rows.iter().map(|&row| !deleted.contains(row - 1)).collect();
+        if counts.iter().all(|&counts| counts) {
+            return Ok(self);
+        }
+        let mask = BooleanArray::from(counts.clone());
+        let counting = |values: &dyn Array| filter(values, &mask);
+        Ok(Self {
+            ids: counting(&self.ids)?.as_string::<i32>().clone(),
+            texts: counting(&self.texts)?.as_binary_view().clone(),
+            keep: self.keep.iter().map(|values| counting(values)).collect::<Result<_, _>>()?,
+            newest_by: counting(&self.newest_by)?.as_primitive::<Int64Type>().clone(),
+            rows: of_counting(self.rows, &counts),
+            faults: of_counting(self.faults, &counts),
+            revisits: None,
+            max_doc_bytes: self.max_doc_bytes,
+        })
+    }
+
     /// Returns the text of a row, or `None` if it is NULL.
     ///
     /// # Errors
@@ -138,6 +165,11 @@ impl DocumentBatch {
         }
         std::str::from_utf8(bytes).map(Some).map_err(|_| BadReason::InvalidUtf8)
     }
+}
+
+/// Returns the values of the rows that count.
+fn of_counting<T>(values: Vec<T>, counts: &[bool]) -> Vec<T> {
+    values.into_iter().zip(counts).filter_map(|(value, &counts)| counts.then_some(value)).collect()
 }
 
 /// A flag that pages without checksums were read. Clones share it.

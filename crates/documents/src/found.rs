@@ -27,13 +27,11 @@ pub struct KnownFiles {
     pub ignored: Vec<String>,
 }
 
-/// A Delta table whose files were found.
+/// A table whose files were found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTable {
     /// The path or URL of the table.
     pub url: String,
-    /// The version of the table.
-    pub version: u64,
-    /// The columns whose values are in the log and not in the files.
+    /// The columns whose values are in the log of a Delta table and not in its files.
     pub partition_columns: Vec<String>,
 }

@@ -53,9 +53,7 @@ pub fn of_kept(columns: &DocumentColumns, missing: &str) -> &'static str {
 pub fn nested(missing: &str, present: &[String]) -> Option<Cow<'static, str>> {
     let (outer, inner) = missing.split_once('.')?;
     let is_there = present.iter().any(|column| column == outer);
-    is_there.then(|| {
-        format!("values within '{outer}' are not read: write '{inner}' as a column of its own, and name that").into()
-    })
+    is_there.then(|| format!("'{outer}' has no value '{inner}' within it, or is a list: check the name").into())
 }
 
 /// Returns the only one of the columns that has one of the names.

@@ -268,6 +268,48 @@ pub struct LineId {
     pub is_integer: bool,
 }
 
+/// The columns that are read of an object, or of an object within it: their places, and what is left of their names.
+struct ObjectColumns<'a>(Vec<(usize, &'a str)>);
+
+impl<'a> ObjectColumns<'a> {
+    /// Returns those whose value has this name.
+    fn named(&self, name: &str) -> Vec<usize> {
+        self.0.iter().filter(|(_, column)| *column == name).map(|&(place, _)| place).collect()
+    }
+
+    /// Returns those that lie within the value of this name.
+    fn within(&self, name: &str) -> Self {
+        let inner = |&(place, column): &(usize, &'a str)| Some((place, column.strip_prefix(name)?.strip_prefix('.')?));
+        Self(self.0.iter().filter_map(inner).collect())
+    }
+
+    /// Reads the values of an object. A column of the whole name goes before one within another.
+    fn read<'de, A: MapAccess<'de>>(
+        &self,
+        values: &mut [Option<Value>],
+        mut map: A,
+    ) -> std::result::Result<(), A::Error> {
+        let mut own = Vec::new();
+        while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            let (places, inner) = (self.named(&name), self.within(&name));
+            if places.is_empty() && inner.0.is_empty() {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let mut found = vec![None; if inner.0.is_empty() { 0 } else { values.len() }];
+            let value = map.next_value_seed(AnyValue { inner, values: &mut found })?;
+            for (place, found) in found.into_iter().enumerate().filter(|(place, _)| !own.contains(place)) {
+                values[place] = found.or(values[place].take());
+            }
+            for place in places {
+                values[place] = Some(value.clone());
+                own.push(place);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl<'de> DeserializeSeed<'de> for &WantedColumns {
     type Value = Vec<Option<Value>>;
 
@@ -283,26 +325,21 @@ impl<'de> Visitor<'de> for &WantedColumns {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Self::Value, A::Error> {
         let mut values = self.none();
-        while let Some(name) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            let places: Vec<usize> = (0..self.names.len()).filter(|&i| self.names[i] == name).collect();
-            if places.is_empty() {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let value = map.next_value_seed(AnyValue)?;
-            for place in places {
-                values[place] = Some(value.clone());
-            }
-        }
+        let columns = ObjectColumns(self.names.iter().map(String::as_str).enumerate().collect());
+        columns.read(&mut values, map)?;
         Ok(values)
     }
 }
 
-struct AnyValue;
+/// Reads a value, and the columns within it.
+struct AnyValue<'a> {
+    inner: ObjectColumns<'a>,
+    values: &'a mut [Option<Value>],
+}
 
-impl<'de> DeserializeSeed<'de> for AnyValue {
+impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> std::result::Result<Value, D::Error> {
@@ -310,7 +347,7 @@ impl<'de> DeserializeSeed<'de> for AnyValue {
     }
 }
 
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for AnyValue<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -318,6 +355,9 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+        for (place, _) in self.inner.0 {
+            self.values[place] = Some(Value::Null);
+        }
         Ok(Value::Null)
     }
 
@@ -347,7 +387,11 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        if self.inner.0.is_empty() {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        } else {
+            self.inner.read(self.values, map)?;
+        }
         Ok(Value::Other("an object"))
     }
 }

@@ -9,12 +9,13 @@ use arrow::compute::{SortColumn, concat, lexsort_to_indices};
 use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_fault::{ErrorKind, Fault, Part, Result, words};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, key, words};
 use nearprint_parquet::{BadColumn, ReadLimits};
-use nearprint_storage::{InputFile, Storage, Unreadable, bad_file, is_date};
+use nearprint_storage::{DeletedRows, InputFile, Storage, Unreadable, bad_file, is_date};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
+use super::foreign;
 use super::found::{FoundFiles, FoundTable, KnownFiles};
 use super::keep_column::keep_type_name;
 use super::passed::Passed;
@@ -36,6 +37,9 @@ pub struct DocumentRange {
     pub version: String,
     /// The row groups.
     pub row_groups: Range<usize>,
+    /// The rows of the file that do not count, because its table has deleted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_rows: Option<DeletedRows>,
 }
 
 /// The rows of a [`DocumentRange`].
@@ -161,6 +165,7 @@ impl Documents {
             documents.set_aside(file, error, policy.max_bad_files)?;
         }
         let known = documents.known(found.files.into_values());
+        refuse_ignored(&documents.ignored, policy.max_ignored_files)?;
         let opened = documents.open_files(known, policy.max_bad_files).await;
         opened.map_err(|error| of_partition_column(error, found.table.as_ref()))?;
         documents.keep_types = one_schema(&documents.files, &documents.columns)?;
@@ -345,7 +350,9 @@ impl Documents {
         let mut cut = Vec::new();
         for (url, reader) in &self.files {
             for row_groups in ranges(reader.as_ref()) {
-                cut.push(DocumentRange { file: url.clone(), version: reader.file().version.clone(), row_groups });
+                let InputFile { version, deleted_rows, .. } = reader.file();
+                let deleted_rows = deleted_rows.as_deref().cloned();
+                cut.push(DocumentRange { file: url.clone(), version: version.clone(), row_groups, deleted_rows });
             }
         }
         cut
@@ -550,13 +557,32 @@ async fn open_version(
         return Err(Fault::try_again(reason));
     }
     let format = Format::required(&range.file)?;
-    (format.open)(file, columns.clone(), context.clone()).await
+    (format.open)(file.without(range.deleted_rows.clone()), columns.clone(), context.clone()).await
 }
 
 /// Makes the fault of more files that cannot be read than are allowed. The example is the first of them, and its reason.
 pub fn too_many_bad_files(allowed: u64, example: &str) -> Fault {
     let reason = format!("more than {allowed} files cannot be read; first: {example}");
     Fault::new(ErrorKind::BadData, reason).remedy("restore or remove them, or raise max_bad_files to pass them over")
+}
+
+/// Refuses files that are passed over although they hold documents by their names, if there are more of them than are
+/// allowed.
+fn refuse_ignored(ignored: &[String], allowed: u64) -> Result<()> {
+    let mut foreign = ignored.iter().filter_map(|url| Some((url, foreign::by_name(url)?)));
+    let n_foreign = foreign.clone().count() as u64;
+    match foreign.next().filter(|_| n_foreign > allowed) {
+        None => Ok(()),
+        Some((url, format)) => {
+            let remedy = words![
+                format.reason(url),
+                "; or pass over such files with a ",
+                key("max_ignored_files"),
+                format!(" of {n_foreign}")
+            ];
+            Err(Fault::bad_data(url, words![Part::Place, " would be passed over, and its texts lost"]).remedy(remedy))
+        }
+    }
 }
 
 /// Returns the error of a file. If some bad files were allowed and there are more of them now, the error says that and

@@ -22,12 +22,13 @@ use nearprint_parquet::{
 use nearprint_storage::{InputFile, Unreadable, bad_file, bad_format, blocking};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
-use parquet::basic::{Compression, Repetition, Type as PhysicalType};
+use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType};
 use parquet::schema::types::{SchemaDescriptor, Type};
 use tokio::runtime::Handle;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
 use super::keep_column::{keep_type, keep_type_name, to_keep_type};
+use super::nested;
 use super::newest::newness;
 use super::reader::{DocumentReader, Opened, RowFault};
 use super::{foreign, hint};
@@ -73,7 +74,7 @@ impl ParquetDocuments {
         for column in columns.kept() {
             column_types.push((column.clone(), keep_column_type(&parquet, columns, column)?));
         }
-        let row_groups = caught(&file.url, || row_groups(&parquet, &columns.text))?;
+        let row_groups = row_groups(&parquet, &columns.text)?;
         Ok(Self { file, column_types, row_groups, footer: Some(Arc::new(parquet)) })
     }
 
@@ -89,7 +90,7 @@ impl ParquetDocuments {
         let parquet = Arc::new(ParquetFile::open_without_page_index(file.clone()).await?);
         let ids = DocumentColumns { text: columns.id.clone(), keep: Vec::new(), newest_by: None, ..columns.clone() };
         let column_types = vec![(ids.id.clone(), id_type(&parquet, &ids)?)];
-        let row_groups = caught(&file.url, || row_groups(&parquet, &ids.id))?;
+        let row_groups = row_groups(&parquet, &ids.id)?;
         Ok((Self { file, column_types, row_groups, footer: Some(Arc::clone(&parquet)) }, parquet, ids))
     }
 }
@@ -105,10 +106,11 @@ impl DocumentReader for ParquetDocuments {
         &self.file
     }
 
-    /// Returns the number of rows that the footer states, but at most the number of the file's bytes. Work and memory
-    /// are planned by it, and no document takes less than a byte.
+    /// Returns the number of rows that the footer states, without deleted ones, but at most the number of the file's bytes.
+    /// Work and memory are planned by it, and no document takes less than a byte.
     fn n_rows(&self) -> Option<u64> {
-        Some(self.row_groups.iter().map(|group| group.rows).sum::<u64>().min(self.file.size))
+        let n_rows = self.row_groups.iter().map(|group| group.rows).sum::<u64>().min(self.file.size);
+        Some(n_rows.saturating_sub(self.file.deleted_rows.as_ref().map_or(0, |deleted| deleted.n())))
     }
 
     fn column_types(&self) -> &[(String, DataType)] {
@@ -198,8 +200,15 @@ impl DocumentReader for ParquetDocuments {
             Ok(batches) => batches.boxed(),
             Err(error) => futures::stream::once(futures::future::err(error)).boxed(),
         });
+        let (deleted, url) = (self.file.deleted_rows.clone(), self.file.url.clone());
+        let counting = move |batch: DocumentBatch| match &deleted {
+            Some(deleted) => batch.without(deleted).map_err(|error| of_arrow(&url, error)),
+            None => Ok(batch),
+        };
         // A row group ends with an empty batch.
-        batches.flatten().filter(|batch| futures::future::ready(!matches!(batch, Ok(b) if b.rows.is_empty()))).boxed()
+        let has_rows = |batch: &Result<DocumentBatch>| !matches!(batch, Ok(batch) if batch.rows.is_empty());
+        let batches = batches.flatten().map(move |batch| batch.and_then(&counting));
+        batches.filter(move |batch| futures::future::ready(has_rows(batch))).boxed()
     }
 }
 
@@ -209,7 +218,16 @@ fn row_groups(parquet: &ParquetFile, text: &str) -> Result<Vec<RowGroup>> {
         let text_bytes = parquet.column_chunk(i, text).map_or(0, |c| c.uncompressed_size().max(0).unsigned_abs());
         RowGroup { rows: parquet.row_group_rows(i), text_bytes }
     };
-    Ok((0..parquet.n_row_groups()).map(group).collect())
+    let file = &parquet.file;
+    let groups: Vec<RowGroup> = caught(&file.url, || Ok((0..parquet.n_row_groups()).map(group).collect()))?;
+    let (n_rows, deleted) = (groups.iter().map(|group| group.rows).sum::<u64>(), file.deleted_rows.as_ref());
+    match deleted.and_then(|deleted| deleted.last()) {
+        Some(last) if last >= n_rows => Err(bad_file(
+            &file.url,
+            format!("it has {n_rows} rows, and its table says that row {} is deleted", last + 1),
+        )),
+        _ => Ok(groups),
+    }
 }
 
 /// The columns to read and their types.
@@ -231,16 +249,9 @@ impl Shape {
         let fields = schema.root_schema().get_fields();
         let fields = fields.iter().map(plain_bytes).collect::<parquet::errors::Result<Vec<_>>>().map_err(of_parquet)?;
         let root = Type::group_type_builder("schema").with_fields(fields).build().map_err(of_parquet)?;
-        let leaf = |name: &String| {
-            (0..schema.num_columns()).find(|&i| schema.column(i).path().parts() == std::slice::from_ref(name))
-        };
-        let mut leaves: Vec<usize> = wanted.into_iter().filter_map(leaf).collect();
+        let mut leaves: Vec<usize> = wanted.into_iter().filter_map(|name| nested::leaf(schema, name)).collect();
         leaves.sort_unstable();
         leaves.dedup();
-        let as_views = |field: &Arc<Field>| match field.data_type() {
-            DataType::Utf8 | DataType::Binary => field.as_ref().clone().with_data_type(DataType::BinaryView),
-            _ => field.as_ref().clone(),
-        };
         Ok(Self {
             mask: ProjectionMask::leaves(schema, leaves.iter().copied()),
             hint: parquet.schema().fields().iter().map(as_views).collect(),
@@ -250,9 +261,29 @@ impl Shape {
     }
 }
 
-/// Returns a column of strings without the annotation that its values are strings.
+/// Returns a column as one whose strings, also those within it, are views of bytes.
+fn as_views(field: &Arc<Field>) -> Field {
+    let field = field.as_ref().clone();
+    match field.data_type() {
+        DataType::Utf8 | DataType::Binary => field.with_data_type(DataType::BinaryView),
+        DataType::Struct(inner) => {
+            let inner = inner.iter().map(as_views).collect();
+            field.with_data_type(DataType::Struct(inner))
+        }
+        _ => field,
+    }
+}
+
+/// Returns a column of strings without the annotation that its values are strings, also if they lie within it.
 fn plain_bytes(field: &Arc<Type>) -> parquet::errors::Result<Arc<Type>> {
     let info = field.get_basic_info();
+    let is_struct =
+        field.is_group() && info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
+    if is_struct && info.has_repetition() && info.repetition() != Repetition::REPEATED {
+        let inner = field.get_fields().iter().map(plain_bytes).collect::<parquet::errors::Result<Vec<_>>>()?;
+        let group = Type::group_type_builder(field.name()).with_repetition(info.repetition()).with_fields(inner);
+        return Ok(Arc::new(group.build()?));
+    }
     let flat = info.has_repetition() && info.repetition() != Repetition::REPEATED;
     if !field.is_primitive() || field.get_physical_type() != PhysicalType::BYTE_ARRAY || !flat {
         return Ok(Arc::clone(field));
@@ -379,17 +410,20 @@ impl TaskReader {
 
     fn to_documents(&self, batch: &RecordBatch, first_row: u64) -> Result<DocumentBatch> {
         let url = &self.parquet.file.url;
-        let found = Columns { batch, file: url };
+        let found = |name: &str| match nested::column(batch, name).map_err(|error| of_arrow(url, error))? {
+            Some(column) => Ok(column),
+            None => Columns { batch, file: url }.get(name).cloned(),
+        };
         let mut faults = vec![None; batch.num_rows()];
-        let ids = ids(url, found.get(&self.columns.id)?, &mut faults)?;
-        let texts = found.get(&self.columns.text)?;
+        let ids = ids(url, &found(&self.columns.id)?, &mut faults)?;
+        let texts = found(&self.columns.text)?;
         let texts = texts.as_binary_view_opt().cloned().unwrap_or_else(|| BinaryViewArray::new_null(texts.len()));
         let mut keep = Vec::new();
         for (name, data_type) in self.columns.kept().zip(&self.keep_types) {
-            let values = found.get(name)?;
+            let values = found(name)?;
             let values = match values.as_binary_view_opt() {
                 Some(bytes) => Arc::new(strings(bytes, &mut faults)) as ArrayRef,
-                None => Arc::clone(values),
+                None => values,
             };
             let unreadable = |e| bad_file(url, format!("column '{name}': {e}"));
             keep.push(to_keep_type(&values, data_type).map_err(unreadable)?);
@@ -488,8 +522,13 @@ fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: Fault) -> 
     error.remedy(remedy)
 }
 
+/// Returns the type of a column, which may lie within another one.
+fn data_type<'a>(parquet: &'a ParquetFile, column: &str, remedy: &'static str) -> Result<&'a DataType> {
+    nested::data_type(parquet.schema().fields(), column).map_or_else(|| parquet.data_type(column, remedy), Ok)
+}
+
 fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {
-    match parquet.data_type(&columns.id, "set id_column or rename it").map_err(|e| with_hint(parquet, columns, e))? {
+    match data_type(parquet, &columns.id, "set id_column or rename it").map_err(|e| with_hint(parquet, columns, e))? {
         DataType::Utf8 | DataType::FixedSizeBinary(16) => Ok(DataType::Utf8),
         DataType::Binary if columns.binary_as_utf8 => Ok(DataType::Utf8),
         t if t.is_integer() => Ok(DataType::Int64),
@@ -498,8 +537,7 @@ fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType>
 }
 
 fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> {
-    match parquet
-        .data_type(&columns.text, "set text_column or rename it")
+    match data_type(parquet, &columns.text, "set text_column or rename it")
         .map_err(|e| with_hint(parquet, columns, e))?
     {
         DataType::Utf8 => Ok(()),
@@ -515,6 +553,6 @@ fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> 
 }
 
 fn keep_column_type(parquet: &ParquetFile, columns: &DocumentColumns, column: &str) -> Result<DataType> {
-    let got = parquet.data_type(column, hint::of_kept(columns, column))?;
+    let got = data_type(parquet, column, hint::of_kept(columns, column))?;
     keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
 }

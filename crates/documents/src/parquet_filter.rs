@@ -46,15 +46,21 @@ async fn copy(file: InputFile, filter: FileFilter, target: FilterTarget) -> Resu
     let mut copy = Copy::try_new(parquet, &filter, target)?;
     let context = filter.context();
     let mut judge = Judge::new(filter);
+    let mut first_row = 1;
     for group in 0..copy.parquet.n_row_groups() {
-        let mut kept = Vec::with_capacity(count(copy.parquet.row_group_rows(group).min(1 << 20)));
+        let n_rows = copy.parquet.row_group_rows(group);
+        let mut kept = Vec::with_capacity(count(n_rows.min(1 << 20)));
         let mut batches = documents.read(group..group + 1, &columns, &[], &context);
         while let Some(batch) = batches.try_next().await? {
             for (at, &row) in batch.rows.iter().enumerate() {
                 let id = || (!batch.ids.is_null(at)).then(|| batch.ids.value(at));
+                // The reader leaves out rows that the file's table has deleted.
+                kept.resize(count(row - first_row), false);
                 kept.push(judge.keeps(&url, row, id)?);
             }
         }
+        kept.resize(count(n_rows), false);
+        first_row += n_rows;
         copy = blocking("filtering", move || {
             let url = copy.parquet.file.url.clone();
             caught(&url, || copy.row_group(group, &kept).map(|()| copy))
@@ -142,7 +148,10 @@ fn flags_schema(parquet: &ParquetFile, id: &str) -> Result<(Arc<Type>, Vec<usize
     let schema = parquet.footer().file_metadata().schema_descr();
     let is_id = |leaf: &usize| schema.column(*leaf).path().parts() == [id.to_owned()];
     let leaf = (0..schema.num_columns()).find(is_id);
-    let leaf = leaf.ok_or_else(|| bad_file(&parquet.file.url, format!("column '{id}' has columns inside")))?;
+    let leaf = leaf.ok_or_else(|| {
+        let lies = format!("column '{id}' lies in another column, or has columns inside: filter without ");
+        Fault::config("id_column".to_owned(), words![lies, key("flag")])
+    })?;
     let keep = Type::primitive_type_builder(KEEP, PhysicalType::BOOLEAN).with_repetition(Repetition::REQUIRED).build();
     let fields = vec![schema.get_column_root_ptr(leaf), Arc::new(keep.map_err(of_parquet)?)];
     let root = Type::group_type_builder("schema").with_fields(fields).build().map_err(of_parquet)?;

@@ -1,15 +1,17 @@
-//! The places of documents: a path, folder, glob, S3 prefix or Delta table, or a list of such places.
+//! The places of documents: a path, folder, glob, S3 prefix or table, or a list of such places.
 
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, MissingInput, Part, Place, Result, key, words};
 use nearprint_storage::{Listing, Storage, TableFormat, bad_file, bad_format};
 
-use super::delta_table::live_files;
+use super::delta_table;
 use super::foreign;
 use super::formats::endings;
 use super::found::FoundFiles;
+use super::iceberg_table;
 use super::night_place::NightPlace;
 use super::reader::Format;
+use super::table_files::TableVersions;
 use crate::error::{Absent, documents_missing};
 
 /// The place of documents.
@@ -24,12 +26,12 @@ use crate::error::{Absent, documents_missing};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentPlace {
-    /// A file, a folder, a glob, an `s3://` prefix, a Delta table or a partition of one.
+    /// A file, a folder, a glob, an `s3://` prefix, a Delta or Iceberg table, or a partition of one.
     Pattern {
         /// The path or URL.
         pattern: String,
-        /// The version of the Delta table; `None` stands for its newest.
-        version: Option<u64>,
+        /// The states of the table that are read, if it is one.
+        versions: TableVersions,
     },
     /// The places that the lines of a file name.
     List(FileList),
@@ -72,7 +74,7 @@ impl From<&str> for DocumentPlace {
 
 impl From<String> for DocumentPlace {
     fn from(pattern: String) -> Self {
-        Self::Pattern { pattern, version: None }
+        Self::Pattern { pattern, versions: TableVersions::default() }
     }
 }
 
@@ -118,7 +120,7 @@ impl DocumentPlace {
     /// the error names the line.
     pub(super) async fn find(&self, storage: &Storage) -> Result<FoundFiles> {
         match self {
-            Self::Pattern { pattern, version } => find(storage, pattern, *version).await,
+            Self::Pattern { pattern, versions } => find(storage, pattern, *versions).await,
             Self::List(list) => list.find(storage).await,
         }
     }
@@ -139,7 +141,7 @@ impl FileList {
             return Err(fault.remedy("write the paths or URLs of files into it, one a line"));
         }
         let of_line = |(number, line): (u64, String)| async move {
-            find(storage, &line, None).await.map_err(|error| self.of_line(number, error))
+            find(storage, &line, TableVersions::default()).await.map_err(|error| self.of_line(number, error))
         };
         let mut lines = futures::stream::iter(self.lines.clone()).map(of_line).buffered(LINES_AT_ONCE);
         let mut all = FoundFiles::default();
@@ -159,36 +161,58 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
 }
 
 /// Finds the files that a pattern names.
-async fn find(storage: &Storage, pattern: &str, version: Option<u64>) -> Result<FoundFiles> {
+async fn find(storage: &Storage, pattern: &str, versions: TableVersions) -> Result<FoundFiles> {
+    if iceberg_table::is_metadata_file(pattern) {
+        return iceberg_table::live_files_by(storage, pattern, versions).await;
+    }
     let listing = match storage.listing(pattern, "documents").await {
-        Err(refused) if refused.matter() == Some(&TableFormat::Delta) => {
-            let Some(url) = refused.place().file.clone() else { return Err(refused) };
-            let Some(below) = storage.folder(&url)?.names_to(&storage.base_of(pattern)?) else {
-                return Err(refused);
+        Err(refused) => {
+            return match refused.matter::<TableFormat>().copied() {
+                Some(format) => of_table(storage, pattern, format, versions, refused).await,
+                None if refused.matter() == Some(&MissingInput) => {
+                    Err(documents_missing(refused.place().file.as_deref().unwrap_or(pattern)))
+                }
+                None => Err(refused),
             };
-            // A glob begins at the table, and a file of the table is no partition.
-            if pattern.contains(['*', '?', '[']) || below.iter().any(|name| !name.contains('=')) {
-                return Err(refused);
-            }
-            return live_files(storage, &url, &below, version).await;
         }
-        Err(missing) if missing.matter() == Some(&MissingInput) => {
-            return Err(documents_missing(missing.place().file.as_deref().unwrap_or(pattern)));
-        }
-        listed => listed?,
+        Ok(listing) => listing,
     };
-    if version.is_some() {
+    let settings = [(versions.version, "documents_version"), (versions.since, "documents_since")];
+    if let Some((_, setting)) = settings.into_iter().find(|(version, _)| version.is_some()) {
         let reason = words![
-            format!("{pattern} is no Delta table, so it has no versions: leave "),
-            key("documents_version"),
+            format!("{pattern} is no Delta or Iceberg table, so it has no versions: leave "),
+            key(setting),
             " out"
         ];
-        return Err(Fault::config("documents_version".to_owned(), reason));
+        return Err(Fault::config(setting.to_owned(), reason));
     }
     refuse_unreadable(pattern, &listing).await?;
     let files = listing.files.into_iter().map(|file| (file.url.clone(), file)).collect();
     let unusable = listing.unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
     Ok(FoundFiles { files, unusable, table: None })
+}
+
+/// Finds the files of a table, or of one of its partitions. A glob begins at the table, and a file of the table is no
+/// partition: these are `refused`.
+async fn of_table(
+    storage: &Storage,
+    pattern: &str,
+    format: TableFormat,
+    versions: TableVersions,
+    refused: Fault,
+) -> Result<FoundFiles> {
+    let Some(url) = refused.place().file.clone() else { return Err(refused) };
+    let Some(below) = storage.folder(&url)?.names_to(&storage.base_of(pattern)?) else {
+        return Err(refused);
+    };
+    if pattern.contains(['*', '?', '[']) || below.iter().any(|name| !name.contains('=')) {
+        return Err(refused);
+    }
+    match format {
+        TableFormat::Delta => delta_table::live_files(storage, &url, &below, versions).await,
+        TableFormat::Iceberg => iceberg_table::live_files(storage, &url, &below, versions).await,
+        TableFormat::Hudi => Err(refused),
+    }
 }
 
 /// Refuses files of which none has a format that is read.

@@ -16,6 +16,8 @@ pub struct InputPolicy {
     pub max_bad_rows: u64,
     /// The number of files that may be unreadable.
     pub max_bad_files: u64,
+    /// The number of files that may be passed over although they hold documents by their names, in a format that is not read.
+    pub max_ignored_files: u64,
     /// The size in bytes above which a text makes its row no document.
     pub max_doc_bytes: u64,
     /// The rule for rows of one id. `None` means the rule of the format: of an id that only WARC files have, the newest
@@ -35,6 +37,7 @@ impl Default for InputPolicy {
         Self {
             max_bad_rows: 0,
             max_bad_files: 0,
+            max_ignored_files: 0,
             max_doc_bytes: 64 << 20,
             on_duplicate_id: None,
             max_repeated_ids: MAX_REPEATED_IDS,

@@ -42,7 +42,7 @@ impl NightInput {
             return Ok(Self::Gone { url: recorded.url });
         };
         if file.size == recorded.bytes && file.version == recorded.version {
-            return Ok(Self::Unchanged(file));
+            return Ok(Self::Unchanged(file.without(recorded.deleted_rows)));
         }
         let reason = format!(
             "it has changed since the night was published ({} bytes of {} then, {} of {} now)",

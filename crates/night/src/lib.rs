@@ -46,7 +46,9 @@ pub use generations::{Generation, Generations};
 pub use inputs::{JoinedNights, NightFiles, NightInput};
 pub use manifest::Manifest;
 pub use migrate::{Migration, MigrationRequest, MigrationState};
-pub use published::{NightHistory, NightRecord, published_files, published_history, published_night, repeated_rows};
+pub use published::{
+    NightHistory, NightRecord, published_files, published_history, published_night, published_nights, repeated_rows,
+};
 pub use references::JoinedReference;
 pub use request::{MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nearprint_documents::{BadFile, BadReason};
 use nearprint_fault::{Result, foreign};
 use nearprint_parquet::{FileRecord, PublishedDataset};
-use nearprint_storage::{Folder, Sha256Hex};
+use nearprint_storage::{DeletedRows, Folder, InputFile, Sha256Hex};
 use nearprint_store::{JoinedRuns, MANIFEST, Night, damaged};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -129,4 +129,15 @@ pub(crate) struct InputRecord {
     pub(crate) bytes: u64,
     /// The version of the content: an `ETag` of an object store, or time and size on a disk.
     pub(crate) version: String,
+    /// The rows of the file that do not count, because its table has deleted them: a 64-bit Roaring bitmap of their numbers
+    /// from 0, in the portable format and in base64. Left out if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) deleted_rows: Option<DeletedRows>,
+}
+
+impl InputRecord {
+    pub(crate) fn of(file: &InputFile) -> Self {
+        let deleted_rows = file.deleted_rows.as_deref().cloned();
+        Self { url: file.url.clone(), bytes: file.size, version: file.version.clone(), deleted_rows }
+    }
 }

@@ -69,11 +69,8 @@ pub(crate) async fn plan(storage: &Storage, request: &RunRequest) -> Result<Plan
     let is_ahead_of_input = newest_input.is_none_or(|newest| is_far_ahead(&request.dt, newest));
     let newest_input = newest_input.map(utc);
     let joined = store.nights_before(&request.dt).digests();
-    let mut inputs: Vec<InputRecord> = documents
-        .files()
-        .chain(documents.bad.iter().map(|(file, _)| file))
-        .map(|f| InputRecord { url: f.url.clone(), bytes: f.size, version: f.version.clone() })
-        .collect();
+    let mut inputs: Vec<InputRecord> =
+        documents.files().chain(documents.bad.iter().map(|(file, _)| file)).map(InputRecord::of).collect();
     inputs.sort();
     let before_forgetting = joined_before_forgetting(storage, &store, request).await?;
     let joined_then = before_forgetting.as_ref().unwrap_or(&joined);

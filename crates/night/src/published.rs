@@ -248,6 +248,23 @@ pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_b
     Ok(NightHistory { night, before, unread })
 }
 
+/// Returns what the manifests say about all published nights, oldest first, and the nights whose manifests cannot be read,
+/// with the reasons.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn published_nights(storage: &Storage, store_url: &str) -> Result<(Vec<NightRecord>, Vec<(String, String)>)> {
+    let store = open_store(storage, store_url).await?;
+    let (mut nights, mut unread) = (Vec::new(), Vec::new());
+    for night in store.nights() {
+        match night_record(storage, &store, night).await {
+            Ok(record) => nights.push(record),
+            Err(error) => unread.push((night.dt.clone(), error.to_string())),
+        }
+    }
+    Ok((nights, unread))
+}
+
 async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result<NightRecord> {
     let manifest = manifest_of(storage, store, night).await?;
     Ok(NightRecord {

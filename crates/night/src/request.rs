@@ -327,8 +327,8 @@ impl RunRequest {
     /// Returns the place of the night's documents.
     pub(crate) fn night_documents(&self) -> DocumentPlace {
         match &self.documents {
-            DocumentPlace::Pattern { pattern, version } => {
-                DocumentPlace::Pattern { pattern: night_pattern(pattern, &self.dt), version: *version }
+            DocumentPlace::Pattern { pattern, versions } => {
+                DocumentPlace::Pattern { pattern: night_pattern(pattern, &self.dt), versions: *versions }
             }
             list @ DocumentPlace::List(_) => list.clone(),
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, night_pattern};
+use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, TableVersions, night_pattern};
 use nearprint_explain::{ExplainRequest, ExplainTexts, ExplainedPair, explain};
 use nearprint_fault::{ErrorKind, Result};
 use nearprint_night::{DocumentHistory, document_history, published_history, repeated_rows};
@@ -142,8 +142,11 @@ async fn text(
     id: &str,
 ) -> Result<std::result::Result<String, String>> {
     // The text is only shown, so files that cannot be read are passed over, as in a run.
-    let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
-    let place = DocumentPlace::Pattern { pattern: pattern.to_owned(), version: request.documents_version };
+    let policy = InputPolicy { max_bad_files: u64::MAX, max_ignored_files: u64::MAX, ..InputPolicy::default() };
+    let place = DocumentPlace::Pattern {
+        pattern: pattern.to_owned(),
+        versions: TableVersions { version: request.documents_version, since: None },
+    };
     let read = async {
         let mut documents = Documents::open(storage, &place, request.columns.clone(), &policy).await?;
         documents.leave_out(repeated_rows(storage, &request.store, dt).await?);

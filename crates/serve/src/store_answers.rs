@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats, night_pattern};
+use nearprint_documents::{
+    DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats, TableVersions, night_pattern,
+};
 use nearprint_explain::{ExplainRequest, ExplainTexts, Explanation, explain};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_lookup::{Answer, JsonQuery, Lookup, SharedLookup, State, Taken, Turn};
@@ -71,7 +73,10 @@ impl StoreAnswers {
     async fn text_of(&self, id: &str, dt: &str) -> Result<String> {
         let texts = self.texts.as_ref().ok_or_else(no_texts)?;
         let pattern = night_pattern(&texts.documents, dt);
-        let place = DocumentPlace::Pattern { pattern: pattern.clone(), version: texts.version };
+        let place = DocumentPlace::Pattern {
+            pattern: pattern.clone(),
+            versions: TableVersions { version: texts.version, since: None },
+        };
         let documents = Documents::open(&self.storage, &place, texts.columns.clone(), &texts.policy);
         let documents = documents.await?;
         let lookup = self.lookup.get();

@@ -55,7 +55,7 @@ impl Storage {
         Ok(place)
     }
 
-    /// Returns the place of a file that the log of a table names by a path that may lead out of the table. No request is
+    /// Returns the place of a file that a table names by a path that may lead out of it. No request is
     /// sent.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Storage {
         };
         let reason = words![
             format!(
-                "{}: the log of this Delta table names {}, which lies outside of {bounds}: if its files may lie there, name the place in ",
+                "{}: this table names {}, which lies outside of {bounds}: if its files may lie there, name the place in ",
                 redact(table.url()),
                 redact(path)
             ),

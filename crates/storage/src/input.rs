@@ -1,6 +1,7 @@
 //! Input files. Each is bound to the version that was listed.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
@@ -11,6 +12,7 @@ use nearprint_fault::{Fault, Result};
 use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce_ranges};
 
 use crate::backend::Backend;
+use crate::deleted_rows::DeletedRows;
 use crate::digest::HashingWriter;
 use crate::error::request;
 use crate::row_number::in_memory;
@@ -49,6 +51,8 @@ pub struct InputFile {
     pub version: String,
     /// The time of the last write, by the store's clock.
     pub modified: SystemTime,
+    /// The rows that do not count, if the table of the file has deleted some.
+    pub deleted_rows: Option<Arc<DeletedRows>>,
 }
 
 /// Bytes of a local file that a stream reads at once. This is just enough to keep a disk busy, because the allocator
@@ -71,7 +75,13 @@ impl InputFile {
         // same version.
         let remote = meta.e_tag.clone().filter(|_| matches!(backend, Backend::Bucket(_)));
         let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
-        Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), meta }
+        Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), deleted_rows: None, meta }
+    }
+
+    /// Returns the file as one of which some rows do not count.
+    #[must_use]
+    pub fn without(self, deleted_rows: Option<DeletedRows>) -> Self {
+        Self { deleted_rows: deleted_rows.map(Arc::new), ..self }
     }
 
     /// Returns a stream of the file's bytes, in order.

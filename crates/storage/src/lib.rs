@@ -24,6 +24,7 @@
 mod backend;
 mod bounds;
 mod date;
+mod deleted_rows;
 mod digest;
 mod error;
 mod folder;
@@ -50,6 +51,7 @@ mod tables;
 mod temp_folder;
 
 pub use date::{date_of_day, day_of_date, is_date, utc};
+pub use deleted_rows::DeletedRows;
 pub use digest::{HashingWriter, Sha256Hex};
 pub use error::{FailedRequest, Unreadable, bad_file, bad_format, damaged_file, utf8};
 pub use folder::Folder;

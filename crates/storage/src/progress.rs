@@ -63,6 +63,11 @@ impl Progress {
         *locked(&self.counter.stage) = Stage { n_steps, ..Stage::default() };
     }
 
+    /// Says that nothing is counted until the next stage starts, so that nothing is shown.
+    pub fn pause(&self) {
+        self.begin(0);
+    }
+
     /// Starts a stage of `total` units and resets the count. The total is 0 if it is unknown.
     pub fn start(&self, stage: &'static str, unit: &'static str, total: u64) {
         {

@@ -110,6 +110,7 @@ impl Storage {
             Some(("s3", rest)) => self.s3_folder(url, rest),
             Some(("file", path)) => local_folder(&self.base, path),
             None => local_folder(&self.base, url),
+            Some(("hf", rest)) => Err(Fault::usage(hugging_face(url, rest))),
             Some((scheme, _)) => {
                 let reason = format!("{url}: no support for {scheme}://: use a local path or s3://bucket/prefix");
                 Err(Fault::usage(reason))
@@ -245,4 +246,15 @@ impl Storage {
         let examined = Arc::clone(locked(&self.no_tables).entry(place).or_default());
         examined.get_or_try_init(|| folder.refuse_table()).await.copied()
     }
+}
+
+/// Returns why a dataset of Hugging Face is not read, and the command that downloads it.
+fn hugging_face(url: &str, rest: &str) -> String {
+    let mut names = rest.trim_start_matches("datasets/").split('/');
+    let (owner, name) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+    let name = name.split('@').next().unwrap_or_default();
+    format!(
+        "{url}: datasets of Hugging Face are not read from there: download it with \
+         `hf download {owner}/{name} --repo-type dataset --local-dir {name}`, and name the folder {name}"
+    )
 }

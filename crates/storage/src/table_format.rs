@@ -42,13 +42,11 @@ impl TableFormat {
     /// Returns the remedy for a place that cannot be read because it is, or lies in, such a table.
     pub(crate) fn remedy(self) -> &'static str {
         match self {
-            Self::Delta => {
+            Self::Delta | Self::Iceberg => {
                 "name the table's folder, or one partition's, as the documents; elsewhere, write the rows that count to Parquet \
                  files in a folder outside of it, and name that"
             }
-            Self::Iceberg | Self::Hudi => {
-                "write the rows that count to Parquet files in a folder outside of it, and name that"
-            }
+            Self::Hudi => "write the rows that count to Parquet files in a folder outside of it, and name that",
         }
     }
 }

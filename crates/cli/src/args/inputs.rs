@@ -21,6 +21,9 @@ pub struct InputArgs {
     /// Most unreadable files that may be passed over; more fail the run
     #[arg(long, value_name = "N")]
     pub max_bad_files: Option<u64>,
+    /// Most files in formats that are not read, such as CSV, that may be passed over; more fail the run
+    #[arg(long, value_name = "N")]
+    pub max_ignored_files: Option<u64>,
     /// Quarantine rows with larger texts, such as 64MiB
     #[arg(long, value_name = "BYTES")]
     pub max_doc_bytes: Option<Bytes>,
@@ -33,8 +36,8 @@ pub struct InputArgs {
     /// Read binary columns of Parquet files as UTF-8
     #[arg(long)]
     pub binary_as_utf8: bool,
-    /// Allow no bad row and no bad file, regardless of the job file
-    #[arg(long, conflicts_with_all = ["max_bad_rows", "max_bad_files"])]
+    /// Allow no bad row, no bad file and no file in a format that is not read, regardless of the job file
+    #[arg(long, conflicts_with_all = ["max_bad_rows", "max_bad_files", "max_ignored_files"])]
     pub strict: bool,
 }
 

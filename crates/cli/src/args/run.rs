@@ -44,9 +44,13 @@ pub struct RunArgs {
     /// `-`: standard input
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
     pub files_from: Option<PathBuf>,
-    /// Version of the Delta table of documents, instead of the job file's [default: the newest]
+    /// Version of the Delta table of documents, or snapshot of the Iceberg table, instead of the job file's [default: the
+    /// newest]
     #[arg(long, value_name = "N", conflicts_with = "files_from")]
     pub documents_version: Option<u64>,
+    /// Read only files that the table of documents did not have at version or snapshot N
+    #[arg(long, value_name = "N", conflicts_with = "files_from")]
+    pub documents_since: Option<u64>,
     /// Store, instead of the job file's
     #[arg(long, value_name = "PATH", value_parser = place)]
     pub store: Option<Given>,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use nearprint_documents::{DocumentPlace, files_of_all_nights};
+use nearprint_documents::{DocumentPlace, TableVersions, files_of_all_nights};
 use nearprint_explain::{
     ExplainRequest, ExplainTexts, ExplainedFeature, ExplainedPair, Explanation, legible, shown_id,
 };
@@ -55,7 +55,8 @@ fn texts(job: &JobConfig, args: &ExplainArgs) -> Result<ExplainTexts, Failure> {
 /// Returns the documents of the job, of all its nights, if the command asks for ids.
 fn of_job(job: &JobConfig, args: &ExplainArgs) -> Option<DocumentPlace> {
     let documents = job.documents.as_ref().filter(|_| !args.ids.is_empty())?;
-    Some(DocumentPlace::Pattern { pattern: files_of_all_nights(documents), version: job.documents_version })
+    let versions = TableVersions { version: job.documents_version, since: None };
+    Some(DocumentPlace::Pattern { pattern: files_of_all_nights(documents), versions })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nearprint_documents::{DocumentPlace, FileList};
+use nearprint_documents::{DocumentPlace, FileList, TableVersions};
 use nearprint_fault::{Fault, Words, words};
 use nearprint_night::{MigrationRequest, RunRequest, RunSummary, TrippedBreaker, run, run_on_engine};
 use nearprint_pipeline::Resources;
@@ -108,7 +108,8 @@ fn of_job(
 fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> {
     let version = args.documents_version.or(job.documents_version.filter(|_| args.documents.is_none()));
     if args.files_from.is_none() {
-        return Ok(DocumentPlace::Pattern { pattern: job.documents(args.documents.as_ref())?, version });
+        let versions = TableVersions { version, since: args.documents_since };
+        return Ok(DocumentPlace::Pattern { pattern: job.documents(args.documents.as_ref())?, versions });
     }
     let place = place(job.folder(), None, args.files_from.as_deref(), version)?;
     place.ok_or_else(|| Failure::usage("give --documents or --files-from"))

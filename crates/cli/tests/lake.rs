@@ -1,0 +1,505 @@
+//! Documents in tables of Delta Lake whose rows are deleted inside of files, and in tables of Apache Iceberg.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use apache_avro::types::Value as Avro;
+use apache_avro::{Schema, Writer};
+use arrow::array::builder::{MapBuilder, StringBuilder};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
+use arrow::datatypes::{Field, Fields};
+use serde_json::{Value, json};
+
+use crate::support::{Night, expect, nearprint_in, rows, text, write_documents, write_parquet};
+
+const DT: &str = "2026-11-20";
+
+fn ids(night: &Night) -> Vec<String> {
+    night.decisions(DT).into_keys().collect()
+}
+
+/// A bitmap of numbers below 2^16 in the portable format of Roaring bitmaps, with 64 bits, after its magic number.
+fn vector(numbers: &[u16]) -> Vec<u8> {
+    let mut bytes = vec![0xD1, 0xD3, 0x39, 0x64];
+    // One bitmap, of the numbers whose high 32 bits are 0: a cookie, one container of key 0, its size less one, its offset.
+    bytes.extend(1_u64.to_le_bytes());
+    bytes.extend(0_u32.to_le_bytes());
+    bytes.extend(12_346_u32.to_le_bytes());
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(0_u16.to_le_bytes());
+    bytes.extend((numbers.len() as u16 - 1).to_le_bytes());
+    bytes.extend(16_u32.to_le_bytes());
+    numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+    bytes
+}
+
+/// A vector as it lies in a file: between its length and its checksum.
+fn framed(vector: &[u8]) -> Vec<u8> {
+    let mut crc = flate2::Crc::new();
+    crc.update(vector);
+    [&(vector.len() as u32).to_be_bytes()[..], vector, &crc.sum().to_be_bytes()].concat()
+}
+
+fn z85(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+    let padded = [bytes, &[0; 3][..(4 - bytes.len() % 4) % 4]].concat();
+    let mut text = String::new();
+    for group in padded.chunks(4) {
+        let number = u32::from_be_bytes(group.try_into().unwrap());
+        text.extend((0..5).rev().map(|at| char::from(DIGITS[(number / 85_u32.pow(at) % 85) as usize])));
+    }
+    text
+}
+
+const UUID: [u8; 16] = [0xd2, 0xc6, 0x39, 0xaa, 0x88, 0x16, 0x43, 0x1a, 0xaa, 0xf6, 0xd3, 0xfe, 0x25, 0x12, 0xff, 0x61];
+
+/// A Delta table in `documents`, partitioned by `dt`, of one file with the documents `a` to `e`.
+struct Delta {
+    night: Night,
+    folder: PathBuf,
+}
+
+const PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors","v2Checkpoint","typeWidening"],"writerFeatures":[]}}"#;
+const METADATA: &str = r#"{"metaData":{"id":"1","format":{"provider":"parquet","options":{}},"schemaString":"{}","partitionColumns":["dt"],"configuration":{}}}"#;
+
+impl Delta {
+    fn new() -> Self {
+        let night = Night::new("");
+        let folder = night.path().join("documents");
+        let texts: Vec<String> = (0..5).map(|seed| text(seed, 40)).collect();
+        let rows: Vec<_> =
+            ["a", "b", "c", "d", "e"].into_iter().map(Some).zip(texts.iter().map(|t| Some(t.as_str()))).collect();
+        write_documents(&folder.join(format!("dt={DT}/x.parquet")), &rows);
+        let table = Self { night, folder };
+        table.commit(0, &[PROTOCOL.to_owned(), METADATA.to_owned(), table.add("x", &Value::Null)]);
+        table
+    }
+
+    fn commit(&self, version: u64, lines: &[String]) {
+        let log = self.folder.join("_delta_log");
+        fs::create_dir_all(&log).unwrap();
+        fs::write(log.join(format!("{version:020}.json")), lines.join("\n")).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("dt={DT}/{name}.parquet"))
+    }
+
+    fn add(&self, name: &str, vector: &Value) -> String {
+        let size = fs::metadata(self.path(name)).unwrap().len();
+        let add = json!({"path": format!("dt={DT}/{name}.parquet"), "partitionValues": {"dt": DT}, "size": size,
+            "modificationTime": 0, "dataChange": true, "deletionVector": vector});
+        json!({ "add": add }).to_string()
+    }
+
+    fn remove(&self, name: &str) -> String {
+        json!({"remove": {"path": format!("dt={DT}/{name}.parquet"), "dataChange": true}}).to_string()
+    }
+
+    /// Deletes rows of the file by a vector in the log, as the commit of a version.
+    fn delete(&self, version: u64, numbers: &[u16]) {
+        let vector = inline(numbers);
+        self.commit(version, &[self.remove("x"), self.add("x", &vector)]);
+    }
+}
+
+fn inline(numbers: &[u16]) -> Value {
+    let bytes = vector(numbers);
+    json!({"storageType": "i", "pathOrInlineDv": z85(&bytes), "sizeInBytes": bytes.len(), "cardinality": numbers.len()})
+}
+
+#[test]
+fn rows_that_a_deletion_vector_names_are_no_documents_and_no_survivors() {
+    let table = Delta::new();
+    // Behind the version of the file, and another vector.
+    let (other, own) = (framed(&vector(&[0, 1, 2])), framed(&vector(&[1, 4])));
+    let file = [&[1][..], &other, &own].concat();
+    fs::write(table.folder.join("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"), file).unwrap();
+    let vector = json!({"storageType": "u", "pathOrInlineDv": z85(&UUID), "offset": 1 + other.len(),
+        "sizeInBytes": own.len() - 8, "cardinality": 2});
+    table.commit(1, &[table.remove("x"), table.add("x", &vector)]);
+    let night = &table.night;
+    let done = night.run(DT, &[]).expect_success().json();
+    assert_eq!((done["n_documents"].as_u64(), ids(night)), (Some(3), vec!["a".to_owned(), "c".into(), "d".into()]));
+    assert_eq!(night.run(DT, &[]).expect_success().json()["status"], "already_published");
+    let manifest = fs::read(night.generation(DT).join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    assert!(manifest["inputs"][0]["deleted_rows"].is_string(), "{manifest}");
+    // The survivors are read from the file as the night read it, whatever the table says by then.
+    table.delete(2, &[0]);
+    for (more, name) in [(&[][..], "x.parquet"), (&["--as", "parquet"], "x.parquet"), (&["--flag"], "x.parquet")] {
+        let output = format!("out{}", more.len() + usize::from(more.contains(&"--flag")) * 10);
+        let filter =
+            [&["filter", "--config", "job.toml", "--dt", DT, "--output", &output, "--json"][..], more].concat();
+        let done = nearprint_in(night.path(), &filter).expect_success().json();
+        assert_eq!((done["n_rows"].as_u64(), done["n_keep"].as_u64()), (Some(3), Some(3)), "{more:?}: {done}");
+        let written = rows(&night.path().join(&output).join(format!("dt={DT}/{name}")));
+        let kept: Vec<&str> = written.iter().map(|row| row[0].as_str()).collect();
+        // A flag stands at each row of the file.
+        let expected = if more.contains(&"--flag") { vec!["a", "b", "c", "d", "e"] } else { vec!["a", "c", "d"] };
+        assert_eq!(kept, expected, "{more:?}");
+    }
+    // Another vector is another input.
+    expect(&night.run(DT, &[]), 73, &["--replace"]);
+    night.run(DT, &["--replace"]).expect_success();
+    assert_eq!(ids(night), ["b", "c", "d", "e"]);
+    night.run(DT, &["--replace", "--documents-version", "0"]).expect_success();
+    assert_eq!(ids(night).len(), 5);
+}
+
+#[test]
+fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_night() {
+    let bytes = vector(&[1]);
+    let cases = [
+        (
+            json!({"storageType": "i", "pathOrInlineDv": z85(&bytes[8..]), "sizeInBytes": bytes.len() - 8, "cardinality": 1}),
+            "first bytes",
+        ),
+        (
+            json!({"storageType": "i", "pathOrInlineDv": z85(&bytes), "sizeInBytes": bytes.len(), "cardinality": 2}),
+            "it has 1 rows, and the log says 2",
+        ),
+        (
+            json!({"storageType": "u", "pathOrInlineDv": z85(&UUID), "sizeInBytes": 9, "cardinality": 2}),
+            "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin",
+        ),
+        (
+            json!({"storageType": "x", "pathOrInlineDv": "", "sizeInBytes": 9, "cardinality": 2}),
+            "its storage type is 'x'",
+        ),
+        (inline(&[5]), "its table says that row 6 is deleted"),
+    ];
+    for (vector, said) in cases {
+        let table = Delta::new();
+        table.commit(1, &[table.remove("x"), table.add("x", &vector)]);
+        let done = table.night.run(DT, &[]);
+        assert!([65, 66].contains(&done.code), "{}", done.stderr);
+        assert!(done.stderr.contains(said), "{said}: {}", done.stderr);
+        assert!(!table.night.path().join("store").exists());
+    }
+}
+
+/// The column `add` of a checkpoint with one file, which has a deletion vector.
+fn add_column(add: &Value) -> ArrayRef {
+    let text = |value: &Value| -> ArrayRef { Arc::new(StringArray::from(vec![value.as_str()])) };
+    let long = |value: &Value| -> ArrayRef { Arc::new(Int64Array::from(vec![value.as_i64()])) };
+    let vector = &add["deletionVector"];
+    let vector = of_one(&[
+        ("storageType", text(&vector["storageType"])),
+        ("pathOrInlineDv", text(&vector["pathOrInlineDv"])),
+        ("sizeInBytes", Arc::new(Int32Array::from(vec![vector["sizeInBytes"].as_i64().map(|n| n as i32)]))),
+        ("cardinality", long(&vector["cardinality"])),
+    ]);
+    let mut partitions = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    partitions.keys().append_value("dt");
+    partitions.values().append_value(DT);
+    partitions.append(true).unwrap();
+    of_one(&[
+        ("path", text(&add["path"])),
+        ("partitionValues", Arc::new(partitions.finish())),
+        ("size", long(&add["size"])),
+        ("deletionVector", vector),
+    ])
+}
+
+fn of_one(columns: &[(&str, ArrayRef)]) -> ArrayRef {
+    let fields: Fields =
+        columns.iter().map(|(name, values)| Field::new(*name, values.data_type().clone(), true)).collect();
+    Arc::new(StructArray::new(fields, columns.iter().map(|(_, values)| Arc::clone(values)).collect(), None))
+}
+
+#[test]
+fn a_checkpoint_with_sidecars_stands_for_the_commits_before_it() {
+    let table = Delta::new();
+    let log = table.folder.join("_delta_log");
+    let add: Value = serde_json::from_str(&table.add("x", &inline(&[0, 2]))).unwrap();
+    let sidecar = log.join("_sidecars/3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet");
+    write_parquet(&sidecar, &[("add", add_column(&add["add"]))]);
+    let lines = [
+        PROTOCOL.to_owned(),
+        METADATA.to_owned(),
+        r#"{"checkpointMetadata":{"version":3}}"#.to_owned(),
+        r#"{"sidecar":{"path":"3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet","sizeInBytes":1,"modificationTime":0}}"#
+            .to_owned(),
+    ];
+    let name = format!("{:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", 3);
+    fs::write(log.join(name), lines.join("\n")).unwrap();
+    fs::remove_file(log.join(format!("{:020}.json", 0))).unwrap();
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["b", "d", "e"]);
+}
+
+#[test]
+fn a_night_may_be_what_a_table_got_since_a_version() {
+    let table = Delta::new();
+    table.delete(1, &[0]);
+    write_documents(&table.path("y"), &[(Some("new"), Some(&text(9, 40)))]);
+    table.commit(2, &[table.add("y", &Value::Null)]);
+    let night = &table.night;
+    night.run(DT, &["--documents-since", "1"]).expect_success();
+    assert_eq!(ids(night), ["new"]);
+    expect(&night.run(DT, &["--documents-since", "0", "--documents-version", "1", "--replace"]), 66, &["no documents"]);
+    expect(&night.run(DT, &["--documents-since", "2", "--replace"]), 66, &["no documents"]);
+    expect(&night.run(DT, &["--documents-since", "9"]), 78, &["documents_since", "has no version 9"]);
+}
+
+/// An Iceberg table in `documents`.
+struct Iceberg {
+    night: Night,
+    folder: PathBuf,
+}
+
+const LIST: &str = r#"{"type": "record", "name": "manifest_file", "fields": [
+    {"name": "manifest_path", "type": "string"}, {"name": "partition_spec_id", "type": "int"},
+    {"name": "sequence_number", "type": "long"}]}"#;
+const MANIFEST: &str = r#"{"type": "record", "name": "manifest_entry", "fields": [
+    {"name": "status", "type": "int"}, {"name": "sequence_number", "type": ["null", "long"]},
+    {"name": "data_file", "type": {"type": "record", "name": "r2", "fields": [
+        {"name": "content", "type": "int"}, {"name": "file_path", "type": "string"}, {"name": "file_format", "type": "string"},
+        {"name": "partition", "type": {"type": "record", "name": "r102", "fields": [
+            {"name": "dt", "type": ["null", {"type": "int", "logicalType": "date"}]}]}},
+        {"name": "file_size_in_bytes", "type": "long"}, {"name": "referenced_data_file", "type": ["null", "string"]},
+        {"name": "content_offset", "type": ["null", "long"]}, {"name": "content_size_in_bytes", "type": ["null", "long"]}]}}]}"#;
+
+/// The kinds of files of a manifest.
+const DATA: i32 = 0;
+const POSITIONS: i32 = 1;
+const VALUES: i32 = 2;
+
+/// An entry of a manifest.
+struct Entry<'a> {
+    status: i32,
+    content: i32,
+    path: &'a str,
+    day: &'a str,
+    vector: Option<(&'a str, i64, i64)>,
+}
+
+impl<'a> Entry<'a> {
+    fn data(path: &'a str, day: &'a str) -> Self {
+        Self { status: 1, content: DATA, path, day, vector: None }
+    }
+}
+
+impl Iceberg {
+    fn new() -> Self {
+        let night = Night::new("");
+        let folder = night.path().join("documents");
+        fs::create_dir_all(folder.join("metadata")).unwrap();
+        Self { night, folder }
+    }
+
+    /// Writes documents, and returns the path of their file as the table has it.
+    fn documents(&self, name: &str, ids: &[&str]) -> String {
+        let texts: Vec<String> = ids.iter().map(|id| text(id.bytes().map(u64::from).sum(), 40)).collect();
+        let rows: Vec<_> = ids.iter().map(|id| Some(*id)).zip(texts.iter().map(|text| Some(text.as_str()))).collect();
+        write_documents(&self.folder.join("data").join(name), &rows);
+        place(&format!("data/{name}"))
+    }
+
+    fn avro(&self, name: &str, schema: &str, records: Vec<Avro>) -> String {
+        let schema = Schema::parse_str(schema).unwrap();
+        let mut writer = Writer::new(&schema, Vec::new());
+        for record in records {
+            writer.append(record).unwrap();
+        }
+        fs::write(self.folder.join("metadata").join(name), writer.into_inner().unwrap()).unwrap();
+        place(&format!("metadata/{name}"))
+    }
+
+    fn manifest(&self, name: &str, entries: &[Entry<'_>]) -> String {
+        let optional = |value: Option<Avro>| match value {
+            Some(value) => Avro::Union(1, Box::new(value)),
+            None => Avro::Union(0, Box::new(Avro::Null)),
+        };
+        let record = |entry: &Entry<'_>| {
+            let relative = entry.path.trim_start_matches("s3a://lake/pages/");
+            let size = fs::metadata(self.folder.join(relative)).map_or(1, |there| there.len());
+            let format = if entry.vector.is_some() { "PUFFIN" } else { "PARQUET" };
+            let day = nearprint_storage::day_of_date(entry.day).unwrap();
+            let vector = entry.vector;
+            let file = vec![
+                ("content", Avro::Int(entry.content)),
+                ("file_path", Avro::String(entry.path.to_owned())),
+                ("file_format", Avro::String(format.to_owned())),
+                ("partition", Avro::Record(vec![("dt".to_owned(), optional(Some(Avro::Date(day))))])),
+                ("file_size_in_bytes", Avro::Long(size as i64)),
+                ("referenced_data_file", optional(vector.map(|(of, ..)| Avro::String(of.to_owned())))),
+                ("content_offset", optional(vector.map(|(_, offset, _)| Avro::Long(offset)))),
+                ("content_size_in_bytes", optional(vector.map(|(.., size)| Avro::Long(size)))),
+            ];
+            let file = file.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            Avro::Record(vec![
+                ("status".to_owned(), Avro::Int(entry.status)),
+                ("sequence_number".to_owned(), optional(None)),
+                ("data_file".to_owned(), Avro::Record(file)),
+            ])
+        };
+        self.avro(name, MANIFEST, entries.iter().map(record).collect())
+    }
+
+    /// Writes a list of manifests with the numbers of their changes, and returns its path.
+    fn list(&self, name: &str, manifests: &[(&str, i64)]) -> String {
+        let record = |(path, sequence): &(&str, i64)| {
+            Avro::Record(vec![
+                ("manifest_path".to_owned(), Avro::String((*path).to_owned())),
+                ("partition_spec_id".to_owned(), Avro::Int(0)),
+                ("sequence_number".to_owned(), Avro::Long(*sequence)),
+            ])
+        };
+        self.avro(name, LIST, manifests.iter().map(record).collect())
+    }
+
+    /// Writes a file of metadata whose snapshots are these lists, numbered from 1; the last one is current.
+    fn metadata(&self, name: &str, lists: &[&str], more: &Value) {
+        let snapshots: Vec<Value> =
+            (1..).zip(lists).map(|(id, list): (i64, _)| json!({"snapshot-id": id, "manifest-list": list})).collect();
+        let mut table = json!({"format-version": 2, "location": "s3a://lake/pages", "current-schema-id": 0,
+            "schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "text"}]}],
+            "partition-specs": [{"spec-id": 0, "fields": [{"name": "dt", "transform": "identity", "source-id": 3, "field-id": 1000}]}],
+            "current-snapshot-id": lists.len(), "snapshots": snapshots});
+        more.as_object().into_iter().flatten().for_each(|(key, value)| table[key] = value.clone());
+        fs::write(self.folder.join("metadata").join(name), table.to_string()).unwrap();
+    }
+
+    /// Writes a file that deletes rows of others by their numbers.
+    fn positions(&self, name: &str, rows: &[(&str, i64)]) -> String {
+        let files: ArrayRef = Arc::new(rows.iter().map(|(file, _)| Some(*file)).collect::<StringArray>());
+        let numbers: ArrayRef = Arc::new(rows.iter().map(|(_, row)| Some(*row)).collect::<Int64Array>());
+        write_parquet(&self.folder.join("data").join(name), &[("file_path", files), ("pos", numbers)]);
+        place(&format!("data/{name}"))
+    }
+}
+
+/// The table was written elsewhere: what lies below its old place lies below the new one.
+fn place(path: &str) -> String {
+    format!("s3a://lake/pages/{path}")
+}
+
+/// Two days, and another snapshot that adds a file and deletes rows of the first by their numbers and by a vector.
+fn iceberg() -> Iceberg {
+    let table = Iceberg::new();
+    let own = table.documents("a.parquet", &["a", "b", "c", "d"]);
+    let other = table.documents("z.parquet", &["z"]);
+    let gone = place("data/gone.parquet");
+    let first = table.manifest(
+        "m1.avro",
+        &[Entry::data(&own, DT), Entry::data(&other, "2026-11-19"), Entry { status: 2, ..Entry::data(&gone, DT) }],
+    );
+    let list = table.list("snap-1.avro", &[(&first, 1)]);
+    table.metadata("00001-x.metadata.json", &[&list], &json!({}));
+    let new = table.documents("e.parquet", &["e", "f"]);
+    let second = table.manifest("m2.avro", &[Entry::data(&new, DT)]);
+    // Row 0 of the new file is deleted too, by a change before the file was added.
+    let deletes = table.positions("d.parquet", &[(&own, 0), (&own, 3), (&new, 0)]);
+    let third = table.manifest("m3.avro", &[Entry { content: POSITIONS, ..Entry::data(&deletes, DT) }]);
+    let both = table.list("snap-2.avro", &[(&first, 1), (&third, 2), (&second, 3)]);
+    table.metadata("00002-y.metadata.json", &[&list, &both], &json!({}));
+    table
+}
+
+#[test]
+fn an_iceberg_table_gives_a_night_the_rows_of_its_newest_snapshot_or_of_the_one_that_is_named() {
+    let table = iceberg();
+    let night = &table.night;
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(night), ["b", "c", "e", "f"]);
+    night.run(DT, &["--documents-version", "1", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["a", "b", "c", "d"]);
+    night.run(DT, &["--documents-since", "1", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["e", "f"]);
+    let whole = ["fingerprint", "--documents", "documents", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(night.path(), &whole).expect_success().json()["n_documents"], 5);
+    let older = ["fingerprint", "--documents", "documents/metadata/00001-x.metadata.json", "--output", "old", "--json"];
+    assert_eq!(nearprint_in(night.path(), &older).expect_success().json()["n_documents"], 5);
+    expect(&night.run(DT, &["--documents-version", "7"]), 78, &["no snapshot 7: it has 1, 2"]);
+    expect(&night.run("2026-11-21", &[]), 66, &["2026-11-21"]);
+    let other = ["fingerprint", "--documents", "documents/lang=de", "--output", "new"];
+    expect(&nearprint_in(night.path(), &other), 78, &["without the partition field 'lang' (dt)"]);
+    // Survivors come from the files as the night read them.
+    let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept", "--json"];
+    assert_eq!(nearprint_in(night.path(), &filter).expect_success().json()["n_keep"], 2);
+}
+
+#[test]
+fn a_vector_of_an_iceberg_table_deletes_rows_and_its_newest_metadata_are_those_that_the_hint_names() {
+    let table = Iceberg::new();
+    let own = table.documents("a.parquet", &["a", "b", "c"]);
+    let vector = framed(&vector(&[1]));
+    fs::write(table.folder.join("data/v.puffin"), [b"PFA1", &vector[..]].concat()).unwrap();
+    let puffin = place("data/v.puffin");
+    let data = table.manifest("m1.avro", &[Entry::data(&own, DT)]);
+    let of = Some((own.as_str(), 4, vector.len() as i64));
+    let deletes = table.manifest("m2.avro", &[Entry { content: POSITIONS, vector: of, ..Entry::data(&puffin, DT) }]);
+    let list = table.list("snap.avro", &[(&data, 1), (&deletes, 2)]);
+    table.metadata("v1.metadata.json", &[&list], &json!({"format-version": 3}));
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["a", "c"]);
+    let without = table.list("snap-2.avro", &[(&data, 1)]);
+    table.metadata("v2.metadata.json", &[&without], &json!({}));
+    fs::write(table.folder.join("metadata/version-hint.text"), "1\n").unwrap();
+    assert_eq!(table.night.run(DT, &[]).expect_success().json()["status"], "already_published");
+    fs::write(table.folder.join("metadata/version-hint.text"), "2").unwrap();
+    table.night.run(DT, &["--replace"]).expect_success();
+    assert_eq!(ids(&table.night), ["a", "b", "c"]);
+}
+
+#[test]
+fn iceberg_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
+    let renamed = json!({"current-schema-id": 1, "schemas": [
+        {"schema-id": 0, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "body"}]},
+        {"schema-id": 1, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "text"}]}]});
+    let bucket = json!({"partition-specs": [{"spec-id": 0, "fields": [{"name": "dt", "transform": "bucket[4]"}]}]});
+    let cases: [(Value, i32, &str, i32, &str); 5] = [
+        (renamed, DATA, "a.parquet", 65, "renamed the column 'text'"),
+        (json!({"format-version": 4}), DATA, "a.parquet", 65, "3 is the newest known"),
+        (bucket, DATA, "a.parquet", 65, "does not say of"),
+        (json!({}), VALUES, "a.parquet", 65, "rewrite_data_files"),
+        (json!({}), DATA, "gone.parquet", 65, "which is gone"),
+    ];
+    for (more, content, name, code, said) in cases {
+        let table = Iceberg::new();
+        let own = table.documents("a.parquet", &["a", "b"]);
+        let named = place(&format!("data/{name}"));
+        let data = table.manifest("m1.avro", &[Entry::data(&own, DT), Entry { content, ..Entry::data(&named, DT) }]);
+        let list = table.list("snap.avro", &[(&data, 1)]);
+        table.metadata("00000-x.metadata.json", &[&list], &more);
+        expect(&table.night.run(DT, &[]), code, &[said]);
+        assert!(!table.night.path().join("store").exists(), "{said}");
+    }
+    // Only a catalog knows which of two is the newest.
+    let table = iceberg();
+    let metadata = table.folder.join("metadata");
+    fs::copy(metadata.join("00001-x.metadata.json"), metadata.join("00002-z.metadata.json")).unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["00002-y.metadata.json and 00002-z.metadata.json", "catalog"]);
+    damage(&metadata.join("m1.avro"));
+    fs::remove_file(metadata.join("00002-z.metadata.json")).unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["m1.avro", "no manifest of an Iceberg table"]);
+}
+
+fn damage(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+#[test]
+fn files_of_an_iceberg_table_lie_below_it_unless_the_job_allows_other_places() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let secret = elsewhere.path().join("secret.parquet");
+    write_documents(&secret, &[(Some("secret"), Some(&text(1, 40)))]);
+    let paths = [
+        (format!("file://{}", secret.display()), "lies outside of the table"),
+        (secret.display().to_string(), "lies outside of the table"),
+        ("s3://payroll/secret.parquet".to_owned(), "lies outside of the table"),
+        (place(&format!("data/../../..{}", secret.display())), "illegal character sequence"),
+    ];
+    for (path, said) in &paths {
+        let table = Iceberg::new();
+        let own = table.documents("a.parquet", &["a"]);
+        let data = table.manifest("m1.avro", &[Entry::data(&own, DT), Entry::data(path, DT)]);
+        let list = table.list("snap.avro", &[(&data, 1)]);
+        table.metadata("00000-x.metadata.json", &[&list], &json!({}));
+        expect(&table.night.run(DT, &[]), 64, &[said]);
+    }
+}

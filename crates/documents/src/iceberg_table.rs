@@ -1,0 +1,175 @@
+//! The files of an Iceberg table, as its metadata names them.
+//!
+//! The newest file of metadata below the table counts. Only a catalog knows for certain which one that is, so the place of
+//! the documents may be a file of metadata too. Tables whose files do not have the columns under their present names are
+//! refused, and so are those that delete rows by their values.
+
+use std::collections::BTreeMap;
+
+use nearprint_fault::{Fault, Result};
+use nearprint_iceberg::{DataFile, SnapshotFiles, Table, deleted_rows, newest_metadata};
+use nearprint_storage::{Folder, Storage, TableFormat, bad_format};
+
+use super::found::{FoundFiles, FoundTable};
+use super::table_files::{TableFile, TableVersions, damaged, look_up};
+use crate::error::documents_missing;
+
+/// Returns whether a place is a file of metadata.
+pub fn is_metadata_file(pattern: &str) -> bool {
+    pattern.ends_with(".metadata.json") && pattern.rsplit('/').nth(1) == Some("metadata")
+}
+
+/// Returns the files of a snapshot of the table whose metadata are in a file.
+///
+/// # Errors
+/// Those of [`live_files`].
+pub async fn live_files_by(storage: &Storage, metadata: &str, versions: TableVersions) -> Result<FoundFiles> {
+    let place = storage.input(metadata)?;
+    let root = place.above().and_then(|folder| folder.above());
+    let root = root.ok_or_else(|| Fault::internal("documents", format!("{metadata} is in no folder")))?;
+    of_metadata(storage, &root, &place, &[], versions).await
+}
+
+/// Returns the files of a snapshot of a table, or of the newest one. `below` are the names `NAME=VALUE` of one of its
+/// partitions; without names, the files are those of the whole table.
+///
+/// # Errors
+/// The metadata cannot be read, the table has features that are not supported, it has no such partitions or snapshots, a file
+/// is missing or has another size, or lies where the storage's roots do not allow it.
+pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions: TableVersions) -> Result<FoundFiles> {
+    let root = storage.input(url)?;
+    let metadata = newest_metadata(&root).await?;
+    // The folder of the metadata may be a link.
+    storage.input(metadata.url())?;
+    of_metadata(storage, &root, &metadata, below, versions).await
+}
+
+async fn of_metadata(
+    storage: &Storage,
+    root: &Folder,
+    metadata: &Folder,
+    below: &[String],
+    versions: TableVersions,
+) -> Result<FoundFiles> {
+    let table = Table::read(metadata).await?;
+    if let Some(column) = table.renamed_column() {
+        let reason = format!(
+            "the Iceberg table has renamed the column '{column}', so its files have other column names: write the rows that count \
+             to a new table or to Parquet files, and name these"
+        );
+        return Err(bad_format(root.url(), reason));
+    }
+    let place = |path: &str| {
+        let path = relative(&table, path);
+        if path.contains("://") || path.starts_with('/') {
+            storage.file_of_table(root, &path)
+        } else {
+            Ok(root.join(&path))
+        }
+    };
+    let files = match snapshot(&table, root, versions.version, "documents_version")? {
+        Some(snapshot) => SnapshotFiles::read(&table, snapshot, place).await?,
+        None => SnapshotFiles::default(),
+    };
+    let mut before = BTreeMap::new();
+    if versions.since.is_some()
+        && let Some(snapshot) = snapshot(&table, root, versions.since, "documents_since")?
+    {
+        let files = SnapshotFiles::read(&table, snapshot, place).await?;
+        before.extend(files.data.into_iter().map(|file| (file.path, ())));
+    }
+    let wanted = partition(root, &table, below)?;
+    let mut deleted = deleted_rows(&files, place).await?;
+    let mut live = Vec::new();
+    for file in files.data {
+        if before.contains_key(&file.path) || !is_in(root, &file, &wanted)? {
+            continue;
+        }
+        if file.format != "parquet" {
+            let reason = format!("the Iceberg table has files of the format {}, and only Parquet is read", file.format);
+            return Err(bad_format(root.url(), reason));
+        }
+        let deleted_rows = deleted.remove(&file.path);
+        live.push(TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows });
+    }
+    let files = look_up(storage, root, TableFormat::Iceberg, live).await?;
+    if files.is_empty() {
+        return Err(documents_missing(
+            below.iter().fold(root.url().to_owned(), |place, name| format!("{place}/{name}")),
+        ));
+    }
+    tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
+    let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
+    Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
+}
+
+/// Returns a path of the metadata below the table, if it is there, so that a table may be read where it was copied to. Other
+/// paths stay whole, with the schemes that the storage knows.
+fn relative(table: &Table, path: &str) -> String {
+    let known = |path: &str| match path.split_once("://") {
+        Some(("s3a" | "s3n", rest)) => format!("s3://{rest}"),
+        Some(("file", rest)) => rest.to_owned(),
+        // `file:/path`, as Hadoop writes it.
+        None if path.starts_with("file:/") => path.trim_start_matches("file:").to_owned(),
+        _ => path.to_owned(),
+    };
+    let (path, location) = (known(path), known(table.location.trim_end_matches('/')));
+    let below = path.strip_prefix(&location).and_then(|below| below.strip_prefix('/'));
+    below.filter(|below| below.split('/').all(|name| name != "..")).map(str::to_owned).unwrap_or(path)
+}
+
+/// Returns a snapshot. `setting` is the key that names it.
+fn snapshot<'a>(
+    table: &'a Table,
+    root: &Folder,
+    id: Option<u64>,
+    setting: &'static str,
+) -> Result<Option<&'a nearprint_iceberg::Snapshot>> {
+    table.snapshot(id).map_err(|there| match id {
+        Some(id) => {
+            let there: Vec<String> = there.iter().map(i64::to_string).collect();
+            let reason = format!("{} has no snapshot {id}: it has {}", root.url(), there.join(", "));
+            Fault::config(setting.to_owned(), reason)
+        }
+        None => damaged(root, TableFormat::Iceberg, "its metadata lack the current snapshot"),
+    })
+}
+
+/// Parses the names of a partition's folder.
+fn partition(root: &Folder, table: &Table, below: &[String]) -> Result<BTreeMap<String, String>> {
+    let parsed = below.iter().filter_map(|name| name.split_once('='));
+    let parsed: BTreeMap<String, String> = parsed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let known = table.partition_names();
+    match parsed.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(parsed),
+        Some(name) => {
+            let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+            let reason = format!(
+                "{} is an Iceberg table without the partition field '{name}' ({known}): name the table itself, one table a night \
+                 with {{dt}} in its path, or a table that is partitioned by '{name}'",
+                root.url()
+            );
+            Err(Fault::config("documents".to_owned(), reason))
+        }
+    }
+}
+
+/// Returns whether a file has these values of partitions.
+fn is_in(root: &Folder, file: &DataFile, wanted: &BTreeMap<String, String>) -> Result<bool> {
+    for (name, wanted) in wanted {
+        let value = file.partition.iter().find(|(field, _)| field == name);
+        match value {
+            Some((_, Some(value))) if value == wanted => {}
+            Some((_, Some(_))) => return Ok(false),
+            _ => {
+                let reason = format!(
+                    "the Iceberg table does not say of {} which '{name}' it has: only values of columns and days name a night; \
+                     let its engine write the files anew, partitioned by one of these",
+                    file.path
+                );
+                return Err(bad_format(root.url(), reason));
+            }
+        }
+    }
+    Ok(true)
+}

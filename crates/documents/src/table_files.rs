@@ -1,0 +1,119 @@
+//! The files of a table, as it names them.
+
+use std::collections::BTreeMap;
+
+use nearprint_fault::{Fault, Result, Words, words};
+use nearprint_storage::{DeletedRows, Folder, InputFile, Storage, TableFormat, bad_file, bad_format};
+
+use super::reader::Format;
+
+/// A file that a table names.
+#[derive(Debug)]
+pub struct TableFile {
+    /// The path below the table, or a whole path or URL.
+    pub path: String,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The rows that do not count.
+    pub deleted_rows: Option<DeletedRows>,
+}
+
+/// The states of a table that are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TableVersions {
+    /// The version of a Delta table, or the snapshot of an Iceberg table; `None` stands for the newest.
+    pub version: Option<u64>,
+    /// An earlier version or snapshot. Only files that the table did not have then are read.
+    pub since: Option<u64>,
+}
+
+/// Looks up files of a table. No place is accessed before all of them are known to be allowed. The folder that holds the
+/// files of the table's own is listed once.
+///
+/// # Errors
+/// A file is missing, is no Parquet file or has another size, or lies where the storage's roots do not allow it.
+pub async fn look_up(
+    storage: &Storage,
+    root: &Folder,
+    format: TableFormat,
+    live: Vec<TableFile>,
+) -> Result<BTreeMap<String, InputFile>> {
+    let (relative, elsewhere): (Vec<_>, Vec<_>) = live.into_iter().partition(|file| is_below(&file.path));
+    let mut places = Vec::with_capacity(elsewhere.len());
+    for file in elsewhere {
+        let is_whole = file.path.contains("://") || file.path.starts_with('/');
+        let whole = if is_whole { file.path.clone() } else { format!("{}/{}", root.url(), file.path) };
+        places.push((storage.file_of_table(root, &whole)?, file));
+    }
+    let gone = |file: &TableFile| {
+        let reason = format!("it names {}, which is gone: name a newer version, or restore the file", file.path);
+        damaged(root, format, reason)
+    };
+    let common = common_folder(relative.iter().map(|file| file.path.as_str()));
+    let place = if common.is_empty() { root.clone() } else { root.join(&common) };
+    let mut listed: BTreeMap<String, InputFile> = BTreeMap::new();
+    if !relative.is_empty() {
+        let listing = place.files_below().await?;
+        listed.extend(listing.files.into_iter().map(|file| (file.url.clone(), file)));
+    }
+    let mut files = BTreeMap::new();
+    for named in relative {
+        let url = root.join(&named.path).url().to_owned();
+        let file = listed.remove(&url).ok_or_else(|| gone(&named))?;
+        storage.refuse_links_outside([&file])?;
+        files.insert(url, checked(file, named)?);
+    }
+    // Clones of other Delta tables, and Iceberg tables in other places than their metadata, have files with a whole path.
+    for (place, named) in places {
+        let file = place.find().await?.ok_or_else(|| gone(&named))?;
+        files.insert(file.url.clone(), checked(file, named)?);
+    }
+    Ok(files)
+}
+
+/// Returns whether a path leads to a place below the table, whatever the table is.
+fn is_below(path: &str) -> bool {
+    !path.contains("://") && !path.starts_with('/') && path.split('/').all(|name| name != "..")
+}
+
+/// Returns the folder that holds all paths, without a slash at its end.
+fn common_folder<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
+    let folder = |path: &'a str| path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let Some(first) = paths.next() else { return String::new() };
+    let mut common: Vec<&str> = folder(first).split('/').collect();
+    for path in paths {
+        let same = common.iter().zip(folder(path).split('/')).take_while(|(a, b)| *a == b).count();
+        common.truncate(same);
+    }
+    common.join("/")
+}
+
+fn checked(file: InputFile, named: TableFile) -> Result<InputFile> {
+    if file.size != named.bytes {
+        let reason = format!("its table says that it has {} bytes, it has {}", named.bytes, file.size);
+        return Err(bad_file(&file.url, reason));
+    }
+    if Format::of(&named.path).is_none_or(|format| format.name != "Parquet") {
+        return Err(bad_file(&file.url, "its table has files that are not Parquet"));
+    }
+    Ok(file.without(named.deleted_rows))
+}
+
+/// Makes the error of a table that is not whole.
+pub fn damaged(root: &Folder, format: TableFormat, reason: impl Into<Words>) -> Fault {
+    bad_format(root.url(), words![format!("this is {format} table, but "), reason.into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_folder;
+
+    #[test]
+    fn the_folder_of_all_files_is_the_deepest_one() {
+        let common = |paths: &[&str]| common_folder(paths.iter().copied());
+        assert_eq!(common(&["dt=1/a/x", "dt=1/a/y"]), "dt=1/a");
+        assert_eq!(common(&["dt=1/x", "dt=10/x"]), "");
+        assert_eq!(common(&["dt=1/x"]), "dt=1");
+        assert_eq!(common(&["x"]), "");
+    }
+}

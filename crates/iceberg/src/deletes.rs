@@ -1,0 +1,104 @@
+//! Deleted rows of the files of a snapshot.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use arrow::array::AsArray;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use futures::TryStreamExt;
+use nearprint_fault::Result;
+use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format};
+
+use crate::manifests::{DeleteFile, SnapshotFiles};
+
+/// The columns of a file that deletes rows by their numbers.
+const FILE_PATH: &str = "file_path";
+const POSITION: &str = "pos";
+
+/// Returns the deleted rows of the files of a snapshot, by their paths. `place` finds a file of the table by its path.
+///
+/// # Errors
+/// A file that says which rows are deleted is gone or damaged, names values in place of rows, or lies where `place` does not
+/// allow it.
+pub async fn deleted_rows(
+    files: &SnapshotFiles,
+    place: impl Fn(&str) -> Result<Folder>,
+) -> Result<BTreeMap<String, DeletedRows>> {
+    let sequences: BTreeMap<&str, i64> = files.data.iter().map(|file| (file.path.as_str(), file.sequence)).collect();
+    let mut rows: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut vectors: BTreeMap<String, DeletedRows> = BTreeMap::new();
+    // A file that was added after the deletes keeps its rows.
+    let is_later = |file: &str, deletes: &DeleteFile| sequences.get(file).is_none_or(|&added| added > deletes.sequence);
+    for deletes in &files.deletes {
+        if deletes.of.as_deref().is_some_and(|of| is_later(of, deletes)) {
+            continue;
+        }
+        let at = place(&deletes.path)?;
+        if deletes.by_value {
+            let reason = "the Iceberg table deletes rows by their values (equality deletes): let its engine write the files \
+                          anew, such as by rewrite_data_files";
+            return Err(bad_format(at.url(), reason));
+        }
+        match (deletes.format.as_str(), &deletes.of, deletes.vector) {
+            ("puffin", Some(of), Some(range)) => {
+                let vector = vector(&at, range).await?;
+                // A vector has all deleted rows of its file.
+                vectors.insert(of.clone(), vector);
+            }
+            ("parquet", ..) => {
+                for (file, row) in positions(&at).await? {
+                    if !is_later(&file, deletes) {
+                        rows.entry(file).or_default().push(row);
+                    }
+                }
+            }
+            (format, ..) => {
+                let reason =
+                    format!("the Iceberg table has deletes in a file of the format {format}, which is not read");
+                return Err(bad_format(at.url(), reason));
+            }
+        }
+    }
+    for (file, rows) in rows {
+        if let Entry::Vacant(place) = vectors.entry(file) {
+            let deleted = DeletedRows::of_numbers(rows).map_err(|reason| bad_file(place.key(), reason))?;
+            place.insert(deleted);
+        }
+    }
+    Ok(vectors)
+}
+
+/// Reads a deletion vector at a byte of a file.
+async fn vector(place: &Folder, (offset, size): (u64, u64)) -> Result<DeletedRows> {
+    let file = place.file().await?;
+    let Some(end) = offset.checked_add(size).filter(|&end| end <= file.size) else {
+        return Err(bad_file(
+            &file.url,
+            format!("a deletion vector of {size} bytes is at byte {offset}, behind its end"),
+        ));
+    };
+    let bytes = file.read_range(offset..end).await?;
+    DeletedRows::of_framed(&bytes).map_err(|reason| bad_file(&file.url, format!("{reason} (at byte {offset})")))
+}
+
+/// Reads files and numbers of their rows, counted from 0.
+async fn positions(place: &Folder) -> Result<Vec<(String, u64)>> {
+    let parquet = ParquetFile::open(place.file().await?).await?;
+    let mut batches = parquet.stream(parquet.whole(&[FILE_PATH, POSITION]))?;
+    let mut all = Vec::new();
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: place.url() };
+        let bad =
+            |e: &dyn std::fmt::Display| bad_file(place.url(), format!("it has no deletes of an Iceberg table: {e}"));
+        let files = cast(columns.get(FILE_PATH)?, &DataType::Utf8).map_err(|e| bad(&e))?;
+        let rows = cast(columns.get(POSITION)?, &DataType::Int64).map_err(|e| bad(&e))?;
+        for (file, row) in files.as_string::<i32>().iter().zip(rows.as_primitive::<Int64Type>()) {
+            let row = row.and_then(|row| u64::try_from(row).ok());
+            let (Some(file), Some(row)) = (file, row) else { return Err(bad(&"a row has no file or no number")) };
+            all.push((file.to_owned(), row));
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,211 @@
+//! Manifests: the files of a snapshot.
+
+use std::io::Cursor;
+
+use apache_avro::Reader;
+use apache_avro::types::Value;
+use futures::{StreamExt, TryStreamExt};
+use nearprint_fault::{Fault, Result};
+use nearprint_storage::{Folder, bad_file, date_of_day};
+
+use crate::table::{Snapshot, Table};
+
+/// The number of manifests that are read at once.
+const MANIFESTS_AT_ONCE: usize = 16;
+
+/// The files of a snapshot.
+#[derive(Debug, Default)]
+pub struct SnapshotFiles {
+    /// The files with rows.
+    pub data: Vec<DataFile>,
+    /// The files that say which rows are deleted.
+    pub deletes: Vec<DeleteFile>,
+}
+
+/// A file with rows.
+#[derive(Debug, Clone)]
+pub struct DataFile {
+    /// The path, as the table has it.
+    pub path: String,
+    /// The format of the file, in lower case.
+    pub format: String,
+    /// The size in bytes.
+    pub bytes: u64,
+    /// The values by which it is partitioned, as folders have them in their names: name and value. `None`: NULL, or a value
+    /// that is neither a date, a number, a truth value nor a string as it is.
+    pub partition: Vec<(String, Option<String>)>,
+    /// The number of the change that added its rows.
+    pub sequence: i64,
+}
+
+/// A file that says which rows are deleted.
+#[derive(Debug, Clone)]
+pub struct DeleteFile {
+    /// The path, as the table has it.
+    pub path: String,
+    /// The format of the file, in lower case: `parquet`, or `puffin` for deletion vectors.
+    pub format: String,
+    /// It names values that rows have, and not the numbers of rows.
+    pub by_value: bool,
+    /// The one file of which it deletes rows, if that is known.
+    pub of: Option<String>,
+    /// The bytes of the file in which the deletion vector is.
+    pub vector: Option<(u64, u64)>,
+    /// The number of the change that deleted the rows. Files that were added later keep all of theirs.
+    pub sequence: i64,
+}
+
+/// The contents of manifests and of data files, by their numbers in the format.
+const DATA: i64 = 0;
+const EQUALITY_DELETES: i64 = 2;
+/// The state of an entry that is not in the snapshot any more.
+const DELETED: i64 = 2;
+
+impl SnapshotFiles {
+    /// Reads the files of a snapshot. `place` finds a file of the table by its path.
+    ///
+    /// # Errors
+    /// A manifest is gone or damaged, or lies where `place` does not allow it.
+    pub async fn read(table: &Table, snapshot: &Snapshot, place: impl Fn(&str) -> Result<Folder>) -> Result<Self> {
+        let list = snapshot.manifest_list.as_ref().ok_or_else(|| {
+            let reason =
+                "a snapshot of the Iceberg table has no list of manifests: let its engine write a new snapshot";
+            bad_file(&table.location, reason)
+        })?;
+        let list = place(list)?;
+        let mut manifests = Vec::new();
+        for entry in records(&list).await? {
+            let of = Record { place: &list, value: &entry };
+            let manifest = (place(of.text("manifest_path")?)?, of.integer_or("partition_spec_id", 0)?);
+            // In version 1, numbers of changes are missing, and so are files of deletes.
+            manifests.push((manifest, of.integer_or("sequence_number", 0)?));
+        }
+        let read = manifests.into_iter().map(|((manifest, spec_id), sequence)| async move {
+            let mut found = Self::default();
+            for entry in records(&manifest).await? {
+                found.add(table, spec_id, sequence, &Record { place: &manifest, value: &entry })?;
+            }
+            Ok::<_, Fault>(found)
+        });
+        let read: Vec<_> = read.collect();
+        let mut read = futures::stream::iter(read).buffered(MANIFESTS_AT_ONCE);
+        let mut all = Self::default();
+        while let Some(found) = read.try_next().await? {
+            all.data.extend(found.data);
+            all.deletes.extend(found.deletes);
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, table: &Table, spec_id: i64, inherited: i64, entry: &Record<'_>) -> Result<()> {
+        if entry.integer("status")? == DELETED {
+            return Ok(());
+        }
+        let file = entry.record("data_file")?;
+        let path = file.text("file_path")?.to_owned();
+        let format = file.text("file_format")?.to_ascii_lowercase();
+        let sequence = entry.integer_or("sequence_number", inherited)?;
+        let content = file.integer_or("content", DATA)?;
+        if content == DATA {
+            let bytes = file.integer("file_size_in_bytes")?;
+            let bytes = u64::try_from(bytes).map_err(|_| entry.bad(&format!("{path} has {bytes} bytes")))?;
+            let spec = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
+            let values = file.record("partition")?;
+            let partition = table.partition_fields(spec).iter().map(|field| {
+                let value = values.get(&field.name).and_then(|value| shown(value, &field.transform));
+                (field.name.clone(), value)
+            });
+            self.data.push(DataFile { path, format, bytes, partition: partition.collect(), sequence });
+            return Ok(());
+        }
+        let range = (file.optional_integer("content_offset")?, file.optional_integer("content_size_in_bytes")?);
+        let vector = match range {
+            (Some(offset), Some(size)) => u64::try_from(offset).ok().zip(u64::try_from(size).ok()),
+            _ => None,
+        };
+        let of = file.get("referenced_data_file").and_then(text_of).map(str::to_owned);
+        self.deletes.push(DeleteFile { path, format, by_value: content == EQUALITY_DELETES, of, vector, sequence });
+        Ok(())
+    }
+}
+
+/// Returns a value of a partition as the name of a folder has it, if there is a way that everybody takes.
+fn shown(value: &Value, transform: &str) -> Option<String> {
+    match (transform, value) {
+        ("identity" | "day", Value::Date(days)) | ("day", Value::Int(days)) => date_of_day(*days),
+        ("identity", Value::Int(number)) => Some(number.to_string()),
+        ("identity", Value::Long(number)) => Some(number.to_string()),
+        ("identity", Value::Boolean(value)) => Some(value.to_string()),
+        ("identity", Value::String(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Returns the records of an Avro file.
+async fn records(place: &Folder) -> Result<Vec<Value>> {
+    let content =
+        place.get().await?.ok_or_else(|| bad_file(place.url(), "the Iceberg table names it, and it is gone"))?;
+    let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
+    let records = Reader::new(Cursor::new(content)).map_err(bad)?;
+    records.collect::<std::result::Result<_, _>>().map_err(bad)
+}
+
+/// A record of a manifest, and the place of that.
+#[derive(Clone, Copy)]
+struct Record<'a> {
+    place: &'a Folder,
+    value: &'a Value,
+}
+
+impl<'a> Record<'a> {
+    fn bad(&self, reason: &str) -> Fault {
+        bad_file(self.place.url(), format!("it is no manifest of an Iceberg table: {reason}"))
+    }
+
+    /// Returns a value, unless it is missing or NULL.
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        let Value::Record(fields) = self.value else { return None };
+        let (_, value) = fields.iter().find(|(field, _)| field == name)?;
+        match value {
+            Value::Union(_, value) => Some(&**value),
+            value => Some(value),
+        }
+        .filter(|value| !matches!(value, Value::Null))
+    }
+
+    fn required(&self, name: &str) -> Result<&'a Value> {
+        self.get(name).ok_or_else(|| self.bad(&format!("an entry has no {name}")))
+    }
+
+    fn record(&self, name: &str) -> Result<Self> {
+        Ok(Self { place: self.place, value: self.required(name)? })
+    }
+
+    fn text(&self, name: &str) -> Result<&'a str> {
+        text_of(self.required(name)?).ok_or_else(|| self.bad(&format!("{name} is no text")))
+    }
+
+    fn optional_integer(&self, name: &str) -> Result<Option<i64>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Int(number)) => Ok(Some(i64::from(*number))),
+            Some(Value::Long(number)) => Ok(Some(*number)),
+            Some(_) => Err(self.bad(&format!("{name} is no number"))),
+        }
+    }
+
+    fn integer(&self, name: &str) -> Result<i64> {
+        self.optional_integer(name)?.ok_or_else(|| self.bad(&format!("an entry has no {name}")))
+    }
+
+    fn integer_or(&self, name: &str, missing: i64) -> Result<i64> {
+        self.optional_integer(name).map(|number| number.unwrap_or(missing))
+    }
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}

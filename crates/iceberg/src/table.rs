@@ -1,0 +1,223 @@
+//! The metadata of a table.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use nearprint_fault::{Result, foreign};
+use nearprint_storage::{Folder, bad_file, bad_format};
+use serde::Deserialize;
+
+/// The newest version of the format that is known.
+const NEWEST_FORMAT: u8 = 3;
+/// The bytes with which a compressed file of metadata begins.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+
+/// A file of metadata: the schemas, the ways in which files were partitioned, and the snapshots.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Table {
+    format_version: u8,
+    /// The place of the table, as its writer named it.
+    pub location: String,
+    current_schema_id: Option<i32>,
+    #[serde(default)]
+    schemas: Vec<Schema>,
+    /// The schema of a table of version 1 that has no list of them.
+    schema: Option<Schema>,
+    #[serde(default)]
+    partition_specs: Vec<PartitionSpec>,
+    /// The partitioning of a table of version 1 that has no list of them.
+    partition_spec: Option<Vec<PartitionField>>,
+    current_snapshot_id: Option<i64>,
+    #[serde(default)]
+    snapshots: Vec<Snapshot>,
+}
+
+/// The columns of a table at some time.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Schema {
+    #[serde(default)]
+    schema_id: i32,
+    /// The columns, without those inside of them.
+    pub fields: Vec<SchemaField>,
+}
+
+/// A column. Its number stays, whatever its name becomes.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SchemaField {
+    /// The number.
+    pub id: i32,
+    /// The name.
+    pub name: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct PartitionSpec {
+    spec_id: i32,
+    fields: Vec<PartitionField>,
+}
+
+/// A value by which files are partitioned.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PartitionField {
+    /// Its name, which is that of the column if `transform` is `identity`.
+    pub name: String,
+    /// How it follows from the column.
+    pub transform: String,
+}
+
+/// A state of the table.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Snapshot {
+    /// The number.
+    #[serde(rename = "snapshot-id")]
+    pub id: i64,
+    /// The path of the list of manifests.
+    pub manifest_list: Option<String>,
+}
+
+/// Returns the file of metadata of the newest state that the folder of a table has: the one that `version-hint.text` names, or
+/// else the one with the greatest number.
+///
+/// # Errors
+/// There is none, two files have that number, or the folder cannot be read.
+pub async fn newest_metadata(root: &Folder) -> Result<Folder> {
+    let folder = root.join("metadata");
+    let names = folder.names().await?;
+    if let Some(hint) = folder.join("version-hint.text").get().await? {
+        let hint = String::from_utf8_lossy(&hint).trim().to_owned();
+        let named =
+            [format!("v{hint}.metadata.json"), format!("v{hint}.gz.metadata.json"), format!("{hint}.metadata.json")];
+        if let Some(name) = named.into_iter().find(|name| names.contains(name)) {
+            return Ok(folder.join(&name));
+        }
+    }
+    let numbered = |name: &String| {
+        let digits = name.strip_suffix(".metadata.json")?.trim_start_matches('v');
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits.get(..end)?.parse::<u64>().ok().map(|number| (number, name.clone()))
+    };
+    let mut by_number: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for (number, name) in names.iter().filter_map(numbered) {
+        by_number.entry(number).or_default().push(name);
+    }
+    match by_number.pop_last() {
+        Some((_, names)) if names.len() == 1 => Ok(folder.join(&names[0])),
+        Some((_, mut names)) => {
+            names.sort();
+            let reason = format!(
+                "this is an Iceberg table, and {} are of the same age: name the one that its catalog has as the documents",
+                names.join(" and ")
+            );
+            Err(bad_format(root.url(), reason))
+        }
+        None => Err(bad_format(root.url(), "this is an Iceberg table without metadata")),
+    }
+}
+
+impl Table {
+    /// Reads a file of metadata.
+    ///
+    /// # Errors
+    /// The file is gone, cannot be read, or is of a version of the format that is not known.
+    pub async fn read(place: &Folder) -> Result<Self> {
+        let mut content = place.get().await?.ok_or_else(|| bad_file(place.url(), "it is gone"))?.to_vec();
+        if content.starts_with(&GZIP) {
+            let mut plain = Vec::new();
+            let unpacked = flate2::read::MultiGzDecoder::new(&content[..]).read_to_end(&mut plain);
+            unpacked.map_err(|e| bad_file(place.url(), format!("it cannot be unpacked: {e}")))?;
+            content = plain;
+        }
+        let bad = |e| bad_file(place.url(), format!("it is no metadata of an Iceberg table ({})", foreign(&e)));
+        let table: Self = serde_json::from_slice(&content).map_err(bad)?;
+        if table.format_version > NEWEST_FORMAT {
+            let reason = format!(
+                "the Iceberg table has version {} of the format, and {NEWEST_FORMAT} is the newest known: write the rows that \
+                 count to Parquet files, and name these",
+                table.format_version
+            );
+            return Err(bad_format(place.url(), reason));
+        }
+        Ok(table)
+    }
+
+    /// Returns the state of a number, or the current one. `None`: the table has none yet.
+    ///
+    /// # Errors
+    /// The numbers of the snapshots that there are, if there is none of this number.
+    pub fn snapshot(&self, id: Option<u64>) -> std::result::Result<Option<&Snapshot>, Vec<i64>> {
+        let current = self.current_snapshot_id.filter(|&id| id >= 0);
+        let wanted = match id {
+            Some(id) => i64::try_from(id).ok(),
+            None if current.is_none() => return Ok(None),
+            None => current,
+        };
+        let found = self.snapshots.iter().find(|snapshot| Some(snapshot.id) == wanted);
+        found.map(Some).ok_or_else(|| self.snapshots.iter().map(|snapshot| snapshot.id).collect())
+    }
+
+    /// Returns the values by which the files of a way to partition are partitioned, in their order.
+    #[must_use]
+    pub fn partition_fields(&self, spec_id: i32) -> &[PartitionField] {
+        let spec = self.partition_specs.iter().find(|spec| spec.spec_id == spec_id);
+        spec.map(|spec| &spec.fields).or(self.partition_spec.as_ref()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the names of the values by which files are or were partitioned.
+    #[must_use]
+    pub fn partition_names(&self) -> Vec<&str> {
+        let specs = self.partition_specs.iter().map(|spec| &spec.fields).chain(&self.partition_spec);
+        let mut names: Vec<&str> = specs.flatten().map(|field| field.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns a column that had another name before, or whose name was that of another column: files that were written then
+    /// have it under that name.
+    #[must_use]
+    pub fn renamed_column(&self) -> Option<&str> {
+        let current = self.schemas.iter().find(|schema| Some(schema.schema_id) == self.current_schema_id);
+        let current = current.or(self.schema.as_ref())?;
+        let before = || self.schemas.iter().flat_map(|schema| &schema.fields);
+        let is_other = |now: &SchemaField, then: &SchemaField| (now.id == then.id) != (now.name == then.name);
+        let renamed = current.fields.iter().find(|now| before().any(|then| is_other(now, then)));
+        renamed.map(|field| field.name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Table;
+
+    fn table(schemas: &str) -> Table {
+        let json = format!(
+            r#"{{"format-version": 2, "location": "file:///t", "current-schema-id": 1, "schemas": [{schemas}],
+                "current-snapshot-id": 7, "snapshots": [{{"snapshot-id": 7, "manifest-list": "m"}}]}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn a_column_that_was_renamed_or_takes_the_name_of_another_one_is_found() {
+        let before = r#"{"schema-id": 0, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "body"}]}"#;
+        for (now, renamed) in [
+            (r#"{"id": 1, "name": "id"}, {"id": 2, "name": "text"}"#, Some("text")),
+            (r#"{"id": 1, "name": "id"}, {"id": 3, "name": "body"}"#, Some("body")),
+            (r#"{"id": 1, "name": "id"}, {"id": 2, "name": "body"}, {"id": 3, "name": "text"}"#, None),
+        ] {
+            let table = table(&format!(r#"{before}, {{"schema-id": 1, "fields": [{now}]}}"#));
+            assert_eq!(table.renamed_column(), renamed, "{now}");
+        }
+    }
+
+    #[test]
+    fn a_snapshot_that_is_not_there_is_answered_with_those_that_are() {
+        let table = table(r#"{"schema-id": 1, "fields": []}"#);
+        assert_eq!(table.snapshot(None).unwrap().map(|snapshot| snapshot.id), Some(7));
+        assert_eq!(table.snapshot(Some(8)).unwrap_err(), [7]);
+    }
+}
