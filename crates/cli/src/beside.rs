@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, CommandFactory};
 use nearprint_night::is_among_documents;
-use nearprint_storage::{Folder, Storage, redact};
+use nearprint_report::INDEX_NAME;
+use nearprint_storage::{Folder, Storage, is_date, redact};
 use serde::Deserialize;
 
 use crate::args::Cli;
@@ -30,16 +31,22 @@ enum Kind {
     /// A folder of manual pages.
     Manual,
     ManualPage,
+    /// A folder of pages about nights.
+    Pages,
+    /// The table of reviewed pairs, to which answers are added.
+    Answers,
     /// Never replaced, whatever it is.
     JobFile,
 }
 
 /// The arguments that name such files: the command (empty: any), the argument, how messages call it, and its kind.
-const FILES: [(&str, &str, &str, Kind); 10] = [
+const FILES: [(&str, &str, &str, Kind); 12] = [
     ("", SUMMARY_FILE, "--summary-file", Kind::Summary),
     ("run", "metrics_file", "--metrics-file", Kind::Metrics),
     ("run", "report", "--report", Kind::NightPage),
     ("report", "html", "--html", Kind::NightPage),
+    ("report", "pages", "--pages", Kind::Pages),
+    ("review", "answers", "--answers", Kind::Answers),
     ("tune", "html", "--html", Kind::PairsPage),
     ("tune", "sheet", "--sheet", Kind::Sheet),
     ("evaluate", "plot", "--plot", Kind::Plot),
@@ -221,8 +228,9 @@ impl OutFile {
 
 /// Refuses a file in a folder that is a store or an output, whoever's it is, and in the log of a table.
 fn refuse_kept(file: &OutFile, path: &Path) -> Result<(), Failure> {
-    // Manual pages go into the folder itself.
-    for above in path.ancestors().skip(usize::from(file.kind != Kind::Manual)) {
+    // Pages go into the folder itself.
+    let is_folder = matches!(file.kind, Kind::Manual | Kind::Pages);
+    for above in path.ancestors().skip(usize::from(!is_folder)) {
         let shown = above.display();
         if above.file_name().is_some_and(|name| name == "_delta_log") {
             return Err(file.refused(&format!("lies in the log of a table, {shown}"), ELSEWHERE));
@@ -239,9 +247,15 @@ fn refuse_kept(file: &OutFile, path: &Path) -> Result<(), Failure> {
 fn refuse_other(file: &OutFile, path: &Path) -> Result<(), Failure> {
     match file.kind {
         Kind::JobFile => return Ok(()),
-        Kind::Manual => {
-            for page in manual_pages(path) {
-                refuse_other(&OutFile { kind: Kind::ManualPage, place: page.display().to_string(), ..*file }, &page)?;
+        Kind::Manual | Kind::Pages => {
+            let (kind, pages) = match file.kind {
+                Kind::Manual => {
+                    (Kind::ManualPage, pages(path, |name| name.starts_with("nearprint") && name.ends_with(".1")))
+                }
+                _ => (Kind::NightPage, pages(path, is_night_page)),
+            };
+            for page in pages {
+                refuse_other(&OutFile { kind, place: page.display().to_string(), ..*file }, &page)?;
             }
             return Ok(());
         }
@@ -284,7 +298,8 @@ impl Kind {
         match self {
             Self::Summary => "summary of a command",
             Self::Metrics => "file of metrics",
-            Self::NightPage => "page about a night",
+            Self::NightPage | Self::Pages => "page about a night",
+            Self::Answers => "table of reviewed pairs",
             Self::PairsPage => "page of pairs to label",
             Self::Sheet => "sheet of pairs to label",
             Self::Plot => "plot of scores",
@@ -310,7 +325,8 @@ impl Kind {
         let first = head.lines().next().unwrap_or_default();
         Ok(match self {
             Self::Metrics => head.starts_with("# HELP nearprint_"),
-            Self::NightPage => is_page(&head, "nearprint: night "),
+            Self::NightPage => is_page(&head, "nearprint: night"),
+            Self::Answers => nearprint_measure::is_reviewed_pair(first),
             Self::PairsPage => is_page(&head, "nearprint: pairs to label<"),
             Self::Sheet => nearprint_measure::is_sheet(first),
             Self::Plot => head.starts_with("<svg") && head.contains("By Hamming distance"),
@@ -318,7 +334,7 @@ impl Kind {
                 first.rsplit_once('\t').is_some_and(|(token, idf)| !token.is_empty() && idf.parse::<f64>().is_ok())
             }
             Self::ManualPage => head.contains("\n.TH nearprint"),
-            Self::Summary | Self::Manual | Self::JobFile => false,
+            Self::Summary | Self::Manual | Self::Pages | Self::JobFile => false,
         })
     }
 }
@@ -334,11 +350,15 @@ fn whole_path(path: &Path) -> PathBuf {
     folder.zip(absolute.file_name()).map_or(absolute.clone(), |(folder, name)| folder.join(name))
 }
 
-/// Returns the files of a folder that have names of manual pages of nearprint.
-fn manual_pages(folder: &Path) -> Vec<PathBuf> {
+/// Returns whether a file has the name of the page of a night, or of all nights.
+fn is_night_page(name: &str) -> bool {
+    name == INDEX_NAME || name.strip_suffix(".html").is_some_and(is_date)
+}
+
+/// Returns the files of a folder that have names of pages.
+fn pages(folder: &Path, is_page: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_page = |name: &str| name.starts_with("nearprint") && name.ends_with(".1");
-    entries.filter(|entry| entry.file_name().to_str().is_some_and(is_page)).map(|entry| entry.path()).collect()
+    entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_page)).map(|entry| entry.path()).collect()
 }
 
 /// Returns the job at a path. What is no regular file is not read, because it could be read only once.

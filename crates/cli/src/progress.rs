@@ -78,6 +78,14 @@ async fn draw(progress: Progress) {
     let (started, mut pace) = (Instant::now(), Pace::default());
     loop {
         let now = progress.snapshot();
+        if now.stage.is_empty() {
+            bar.finish_and_clear();
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        }
+        if bar.is_finished() {
+            bar.reset();
+        }
         pace.see(started.elapsed(), now);
         bar.set_style(style(if now.total > 0 { "{spinner} {msg} {wide_bar}" } else { "{spinner} {msg}" }));
         bar.set_message(pace.line());

@@ -359,3 +359,48 @@ fn a_summary_says_in_words_of_users_what_was_compared_and_what_the_settings_are(
     let has = |key: &str, value: &str| rows.iter().any(|row| row.starts_with(key) && row.ends_with(value));
     assert!(has("max_lost_share", "0.08") && has("source_column", "none: the host of the id"), "{rows:?}");
 }
+
+#[test]
+fn the_page_of_all_nights_has_a_row_for_each_and_pages_of_nights_lead_to_one_another() {
+    let night = published();
+    let pages = |dt: &str| {
+        let args = ["report", "--config", "job.toml", "--dt", dt, "--pages", "pages", "--json"];
+        nearprint_in(night.path(), &args).expect_success().json()
+    };
+    let read = |name: &str| std::fs::read_to_string(night.path().join("pages").join(name)).unwrap();
+    assert_eq!(pages(DT)["pages"].as_array().map(Vec::len), Some(2));
+    let index = read("index.html");
+    assert_eq!(texts(&index, "tbody th.date"), [DT, "2026-11-19"]);
+    let links = |page: &str, selector: &str| -> Vec<String> {
+        let (page, selector) = (Html::parse_document(page), Selector::parse(selector).unwrap());
+        page.select(&selector).filter_map(|link| link.attr("href").map(str::to_owned)).collect()
+    };
+    // Only a night with a page has a link.
+    assert_eq!(links(&index, "tbody th a"), ["2026-11-20.html"]);
+    let own = ["2026-11-19.html", "index.html", "index.html#after-2026-11-20"];
+    assert_eq!(links(&read("2026-11-20.html"), "nav[aria-label='Other nights'] a"), own);
+    let before = read("2026-11-20.html");
+    night.documents("2026-11-21", &[("later", &text(9, 90))]).run("2026-11-21", &[]).expect_success();
+    pages("2026-11-21");
+    pages("2026-11-19");
+    let index = read("index.html");
+    assert_eq!(links(&index, "tbody th a"), ["2026-11-21.html", "2026-11-20.html", "2026-11-19.html"]);
+    assert_eq!(texts(&index, "tr#after-2026-11-20 th"), ["2026-11-21"]);
+    pages(DT);
+    assert_eq!(read("2026-11-20.html"), before, "later nights change no byte of a page");
+    std::fs::write(night.path().join("pages/2026-11-21.html"), "<p>mine</p>").unwrap();
+    let args = ["report", "--config", "job.toml", "--dt", DT, "--pages", "pages"];
+    crate::support::expect(&nearprint_in(night.path(), &args), 73, &["no page about a night of nearprint"]);
+}
+
+#[test]
+fn a_page_says_what_stays_of_the_largest_clusters_with_the_beginning_of_its_text() {
+    let night = bilingual();
+    let page = page(&night, &[]);
+    let rows = texts(&page, "#clusters tbody tr");
+    assert!(!rows.is_empty());
+    let report = nearprint_in(night.path(), &[&REPORT[..], &["--json"]].concat()).expect_success().json();
+    let first = &report["clusters"][0];
+    assert!(first["n_keep"].as_u64() > Some(0) && first["excerpt"].is_string(), "{first}");
+    assert!(rows[0].contains(first["kept"][0].as_str().unwrap()), "{rows:?}");
+}

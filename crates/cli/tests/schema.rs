@@ -41,6 +41,7 @@ fn the_summary_of_every_command_is_described() {
         "run -c job.toml --stale".to_owned(),
         format!("report -c job.toml --dt {DT} --html page.html"),
         format!("audit -c job.toml --dt {DT}"),
+        format!("review -c job.toml --dt {DT} --answers answers.jsonl"),
         format!("filter -c job.toml --dt {DT} --output kept"),
         "check -c job.toml".to_owned(),
         "store info store".to_owned(),

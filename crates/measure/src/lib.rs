@@ -4,9 +4,11 @@
 mod audit;
 pub mod evaluate;
 mod idf;
+mod night_texts;
 pub mod plot;
 mod random;
 pub mod resemblance;
+mod review;
 pub mod tune;
 
 pub use audit::{
@@ -18,6 +20,10 @@ pub use evaluate::{
     ResemblanceRow, Score, SketchScore, evaluate,
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
+pub use review::{
+    Answer, Answers, NightEstimate, ReviewDraw, ReviewEstimate, ReviewRequest, ReviewedPair, StratumEstimate,
+    draw_review, estimate_review, is_reviewed_pair,
+};
 pub use tune::{
     Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,
     draw_sheet, estimate_from_labels, is_sheet,

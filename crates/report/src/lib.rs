@@ -11,7 +11,8 @@ pub use diff::{
 };
 pub use document::{DocumentRequest, ExplainedDocument, explain_document};
 pub use night::{
-    Distributions, Example, HostNight, HostNumbers, HostRecord, NightReport, QuarantinedRow, ReportRequest, STALE,
-    named_source, night_markdown, night_page, recrawled, report,
+    Distributions, Example, HostNight, HostNumbers, HostRecord, INDEX_NAME, LargeCluster, NightReport, Nights,
+    PageLinks, QuarantinedRow, ReportRequest, STALE, named_source, night_markdown, night_page, night_page_name,
+    nights_page, recrawled, report,
 };
 pub use numbers::{and_more, counted, grouped, in_bytes, percent};

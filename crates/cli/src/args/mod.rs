@@ -22,6 +22,7 @@ mod plan;
 mod profile;
 mod query;
 mod report;
+mod review;
 mod run;
 mod serve;
 mod store;
@@ -52,6 +53,7 @@ pub use plan::{ClusterArgs, PlanArgs};
 pub use profile::ProfileArgs;
 pub use query::QueryArgs;
 pub use report::{ReportArgs, ReportFormat};
+pub use review::ReviewArgs;
 pub use run::{BreakerArgs, RunArgs};
 pub use serve::ServeArgs;
 pub use store::{CompactArgs, DropNightArgs, ForgetArgs, GcArgs, MigrateArgs, StoreArgs, StoreCommand};
@@ -95,6 +97,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Measure what a published night lost: compare sampled dropped documents with those that stay in their place
     Audit(AuditArgs),
+    /// Look at pairs of a published night, say which are the same, and learn how precise the nights are
+    Review(ReviewArgs),
     /// Show what changed between two generations of a night, in one output or in two
     Diff(DiffArgs),
     /// Write the surviving documents of published nights, in the formats of their files
@@ -139,6 +143,7 @@ impl Command {
             Self::Run(args) => (Some(&args.config), args.store.as_ref(), args.dt.iter_mut().collect()),
             Self::Report(args) => (Some(&args.config), None, vec![&mut args.dt]),
             Self::Audit(args) => (Some(&args.config), None, vec![&mut args.dt]),
+            Self::Review(args) => (Some(&args.config), None, args.dt.iter_mut().collect()),
             Self::Diff(args) => (args.config.as_deref(), None, vec![&mut args.dt]),
             Self::Filter(args) => (Some(&args.config), None, args.dt.iter_mut().chain(args.to.as_mut()).collect()),
             Self::Check(args) => (args.config.as_deref(), args.store.as_ref(), args.dt.iter_mut().collect()),
@@ -160,6 +165,7 @@ impl Command {
             Self::Explain(_) => ("explain", None),
             Self::Report(args) => ("report", Some(args.dt.clone())),
             Self::Audit(args) => ("audit", Some(args.dt.clone())),
+            Self::Review(args) => ("review", args.dt.clone()),
             Self::Diff(args) => ("diff", Some(args.dt.clone())),
             Self::Filter(args) => ("filter", args.dt.clone()),
             Self::Check(args) => ("check", args.dt.clone()),

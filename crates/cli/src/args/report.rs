@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::file_names::{local_path, named_html};
-use crate::place::Given;
+use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
@@ -21,6 +21,9 @@ pub struct ReportArgs {
     /// Write the report as a page too, which replaces an earlier one of this name
     #[arg(long, value_name = "FILE.html", value_parser = named_html)]
     pub html: Option<Given>,
+    /// Write the page of the night to DIR/DATE.html, with links to other nights, and that of all nights to DIR/index.html
+    #[arg(long, value_name = "DIR", value_parser = place)]
+    pub pages: Option<Given>,
     /// Format of the report on standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ReportFormat,

@@ -21,6 +21,7 @@ mod pair_text;
 mod plan;
 mod query;
 mod report;
+mod review;
 mod run;
 mod run_stale;
 mod serve;
@@ -48,7 +49,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command, Global, RunArgs};
 use crate::asked_nights::Settled;
-use crate::embedding::{Embedding, Stop};
+use crate::embedding::{Embedding, Handle};
 use crate::exit_code::{Failure, Spent};
 use crate::flags;
 use crate::job_config::JobConfig;
@@ -59,8 +60,8 @@ use crate::summary::{Report, peak_rss_bytes};
 pub type Outcome = Result<Report, Failure>;
 
 /// Runs a night for a program that goes on afterwards.
-pub fn night(global: &Global, args: &RunArgs, stop: &Stop, engine: Option<&Arc<dyn Engine>>) -> Outcome {
-    run::run(Embedding::Program(stop.clone()), global, args, engine)
+pub fn night(global: &Global, args: &RunArgs, handle: &Handle, engine: Option<&Arc<dyn Engine>>) -> Outcome {
+    run::run(Embedding::Program(handle.clone()), global, args, engine)
 }
 
 /// Runs a command. `nights` are the words that stood in place of its dates. An engine, if there is one, runs the tasks of
@@ -80,6 +81,7 @@ pub fn dispatch(cli: Cli, nights: &Settled, engine: Option<&Arc<dyn Engine>>) ->
         Command::Explain(args) => explain::explain(&global, &args),
         Command::Report(args) => report::report(&global, &args),
         Command::Audit(args) => audit::audit(&global, &args),
+        Command::Review(args) => review::review(&global, &args),
         Command::Diff(args) => diff::diff(&global, &args),
         Command::Filter(args) => filter::filter(&global, &args),
         Command::Tune(args) => tune::tune(&global, &args),

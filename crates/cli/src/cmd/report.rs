@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
 use nearprint_fault::Fault;
-use nearprint_report::{NightReport, ReportRequest, STALE, night_markdown, night_page, percent};
+use nearprint_report::{
+    INDEX_NAME, NightReport, Nights, PageLinks, ReportRequest, STALE, night_markdown, night_page, night_page_name,
+    nights_page, percent,
+};
 use nearprint_storage::{IfExists, OutputFile, Storage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,16 +40,20 @@ pub(super) struct Reported {
     /// The page that was written. Left out without --html.
     #[serde(skip_serializing_if = "Option::is_none")]
     page: Option<Page>,
+    /// The pages of the night and of all nights that were written. Left out without --pages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pages: Vec<Page>,
 }
 
 pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
-    let is_whole = args.html.is_some() || global.verbose > 0;
+    let is_whole = args.html.is_some() || args.pages.is_some() || global.verbose > 0;
     let n_examples = args.examples.unwrap_or(if is_whole { ON_A_PAGE } else { IN_TEXT });
     let n_shown = if global.verbose > 0 { usize::MAX } else { args.examples.unwrap_or(ON_A_SCREEN) };
     let (store, documents) = (job.store(None)?, job.documents(None)?);
     let session = Session::new(&job, global);
     let html = args.html.as_ref().map(|place| job.folder().given(place));
+    let folder = args.pages.as_ref().map(|place| job.folder().given(place));
     let request = request(&job, &args.dt, store, documents, n_examples)?;
     let done = session.block_on(|storage, _, _| async move {
         let night = nearprint_report::report(&storage, &request).await?;
@@ -54,14 +61,18 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
             Some(html) => Some(write(&storage, html, &night).await?),
             None => None,
         };
-        Ok::<_, Fault>(Reported { night, page })
+        let pages = match &folder {
+            Some(folder) => write_pages(&storage, folder, &request, &night).await?,
+            None => Vec::new(),
+        };
+        Ok::<_, Fault>(Reported { night, page, pages })
     })?;
     let mut text = match args.format {
         ReportFormat::Md => night_markdown(&done.night),
         ReportFormat::Text => text_of(&done.night, n_shown, global.verbose > 0),
     };
-    if let Some(page) = done.page.as_ref().filter(|_| args.format == ReportFormat::Text) {
-        text += &line(page);
+    if args.format == ReportFormat::Text {
+        done.page.iter().chain(&done.pages).for_each(|page| text += &line(page));
     }
     let next = done.night.is_stale.then(|| {
         let config = args.config.to_string_lossy();
@@ -101,7 +112,31 @@ pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRe
 }
 
 async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, Fault> {
-    let content = night_page(night)?.into_bytes();
+    put(storage, html, night_page(night, PageLinks::None)?).await
+}
+
+/// Writes the page of a night and that of all nights into a folder.
+async fn write_pages(
+    storage: &Storage,
+    folder: &str,
+    request: &ReportRequest,
+    night: &NightReport,
+) -> Result<Vec<Page>, Fault> {
+    let folder = storage.folder(folder)?;
+    if let Some(path) = folder.local_path() {
+        std::fs::create_dir_all(path).map_err(Fault::io(path))?;
+    }
+    let place = |name: &str| folder.join(name).url().to_owned();
+    let own = place(&night_page_name(&request.dt));
+    let own = put(storage, &own, night_page(night, PageLinks::Beside)?).await?;
+    let nights = Nights::read(storage, &request.store).await?;
+    let names = folder.names().await?;
+    let index = nights_page(&nights, |dt| names.contains(&night_page_name(dt)))?;
+    Ok(vec![own, put(storage, &place(INDEX_NAME), index).await?])
+}
+
+async fn put(storage: &Storage, html: &str, content: String) -> Result<Page, Fault> {
+    let content = content.into_bytes();
     let page = Page { url: html.to_owned(), bytes: content.len() };
     OutputFile::try_new(storage, html, IfExists::Replace).await?.write(content).await?;
     Ok(page)

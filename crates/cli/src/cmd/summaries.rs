@@ -21,6 +21,7 @@ use super::manual::{CompletionScript, ManualPage, ManualPages};
 use super::migrate::Migrated;
 use super::query::{OneSummary, StreamSummary};
 use super::report::Reported;
+use super::review::Reviewed;
 use super::run::Ran;
 use super::run_stale::{Done, WouldRun};
 use super::serve::{ServeSummary, Serving};
@@ -48,7 +49,7 @@ fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
     T::json_schema(generator).to_value()
 }
 
-const KINDS: [Kind; 39] = [
+const KINDS: [Kind; 40] = [
     ("run", "run", &["published", "already_published", "stopped", "failed"], "A night that was run.", of::<Ran<'_>>),
     ("run_dry", "run", &["would_publish", "already_published"], "`run --dry-run`: what a run would do.", of::<DryRun>),
     ("run_stale", "run", &["done", "failed"], "`run --stale`: the stale nights, run in order of date.", of::<Done>),
@@ -75,6 +76,7 @@ const KINDS: [Kind; 39] = [
     ),
     ("report", "report", &["published"], "A published night.", of::<Reported>),
     ("audit", "audit", &["done", "unmeasured"], "What dropped documents lost.", of::<Audit>),
+    ("review", "review", &["done"], "What people said of pairs of published nights.", of::<Reviewed>),
     ("diff", "diff", &["same", "different"], "What differs between two generations.", of::<Diff>),
     ("filter", "filter", &["done"], "The documents that were copied.", of::<FilterSummary>),
     ("tune_sheet", "tune", &["drawn"], "`tune --sheet`: the pairs that were drawn.", of::<SheetSummary>),

@@ -3,15 +3,14 @@
 
 mod losses;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
-use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
+use nearprint_documents::DocumentColumns;
 use nearprint_fault::Result;
-use nearprint_night::{JoinedNights, NightFiles, NightInput};
+use nearprint_night::JoinedNights;
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
 use nearprint_pipeline::{Resources, STUB};
@@ -24,6 +23,7 @@ use serde::Serialize;
 
 pub use losses::{EstimateError, LARGE_LOSS, Losses, LostShares, MeasuredDrop, wilson};
 
+use crate::night_texts::{NightTexts, Text, Texts};
 use crate::random::Random;
 use crate::resemblance::{ShingleSet, Shingler};
 use nearprint_explain::excerpts;
@@ -171,8 +171,12 @@ pub async fn audit(
     progress.start("draw", "files", own.decisions.len() as u64);
     let (n_drops, drops) = draw(&own.decisions, request, progress).await?;
     let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
-    let reader = Reader { storage, request, limits };
-    let texts = reader.find(&nights, own, &drops, progress).await?;
+    let AuditRequest { documents, columns, max_doc_bytes, .. } = request;
+    let reader =
+        NightTexts { storage, documents: documents.as_deref(), columns, max_doc_bytes: *max_doc_bytes, limits };
+    let keepers = drops.iter().filter_map(|drop| drop.keeper.own()).collect();
+    let wanted = drops.iter().map(|drop| drop.doc_id.as_str()).collect();
+    let texts = reader.find(&nights, own, wanted, keepers, progress).await?;
     let (pairs, unmeasured) = pairs(&drops, texts);
     let (n_sampled, n_examples) = (drops.len() as u64, request.n_examples);
     let measured = blocking("audit", move || measure(&fingerprinter, pairs, n_examples)).await?;
@@ -265,109 +269,6 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
     }
     drawn.sort_by(|a: &Dropped, b| a.doc_id.cmp(&b.doc_id));
     Ok((n_drops as u64, drawn))
-}
-
-/// A text that was looked for.
-#[derive(Debug, Clone)]
-enum Text {
-    Found { dt: String, text: Arc<str> },
-    NotFound,
-    Changed,
-}
-
-/// The texts of documents and keepers. A keeper is kept, so no id is in both.
-#[derive(Debug, Default)]
-struct Texts {
-    by_id: BTreeMap<String, Text>,
-    /// Texts that no night has may be those of nights that were replaced or dropped.
-    nights_are_gone: bool,
-}
-
-struct Reader<'a> {
-    storage: &'a Storage,
-    request: &'a AuditRequest,
-    limits: ReadLimits,
-}
-
-impl Reader<'_> {
-    /// Finds the texts of drawn documents in their night, and those of their keepers in the newest night that has them:
-    /// a document that a night has again takes the place of its earlier state.
-    async fn find(
-        &self,
-        nights: &JoinedNights,
-        own: NightFiles,
-        drops: &[Dropped],
-        progress: &Progress,
-    ) -> Result<Texts> {
-        let mut texts = Texts { nights_are_gone: nights.n_gone > 0, ..Texts::default() };
-        let mut keepers: BTreeSet<&str> = drops.iter().filter_map(|drop| drop.keeper.own()).collect();
-        let mut wanted: BTreeSet<&str> = drops.iter().map(|drop| drop.doc_id.as_str()).collect();
-        let mut own = Some(own);
-        progress.start("read", "texts", (keepers.len() + wanted.len()) as u64);
-        for dt in nights.dates() {
-            let files = match own.take() {
-                Some(files) => files,
-                None => nights.files(dt).await?,
-            };
-            for id in ids_among(&files.decisions, &keepers).await? {
-                wanted.extend(keepers.take(id.as_str()));
-            }
-            progress.advance(wanted.len() as u64);
-            texts.by_id.extend(self.texts_of(dt, files, std::mem::take(&mut wanted)).await?);
-            if keepers.is_empty() {
-                break;
-            }
-        }
-        Ok(texts)
-    }
-
-    /// Returns the texts of documents of a night.
-    async fn texts_of(&self, dt: &str, files: NightFiles, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Text>> {
-        if wanted.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let (mut unchanged, mut missing) = (Vec::new(), Text::NotFound);
-        for input in files.inputs {
-            match input {
-                NightInput::Unchanged(file) => unchanged.push(file),
-                NightInput::Changed { url, reason } => {
-                    tracing::warn!(url, "{reason}: it is not read");
-                    missing = Text::Changed;
-                }
-                NightInput::Gone { url } => tracing::warn!(url, "the night was made from it, and it is gone"),
-            }
-        }
-        let mut columns = self.request.columns.clone();
-        let place = self.request.documents.as_ref().map(|documents| night_pattern(documents, dt));
-        let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
-        columns.web.root = base.as_ref().map(WebPages::root_of);
-        let mut documents = Documents::of_files(unchanged, columns, self.request.max_doc_bytes).await?;
-        documents.limit(self.limits.clone());
-        documents.leave_out(files.left_out);
-        let mut found = documents.texts_of(wanted.clone()).await?;
-        let mut text = |id: &str| match found.remove(id).flatten() {
-            Some(text) => Text::Found { dt: dt.to_owned(), text: text.into() },
-            None => missing.clone(),
-        };
-        Ok(wanted.into_iter().map(|id| (id.to_owned(), text(id))).collect())
-    }
-}
-
-/// Returns those of the ids that have a decision.
-async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>) -> Result<Vec<String>> {
-    let mut among = Vec::new();
-    for file in decisions {
-        if among.len() == wanted.len() {
-            break;
-        }
-        let parquet = ParquetFile::open(file.clone()).await?;
-        let mut batches = parquet.stream(parquet.whole(&["doc_id"]))?;
-        while let Some(batch) = batches.try_next().await? {
-            let ids = Columns { batch: &batch, file: &parquet.file.url }.strings("doc_id")?;
-            among.extend(ids.iter().flatten().filter(|id| wanted.contains(id)).map(str::to_owned));
-        }
-    }
-    Ok(among)
 }
 
 /// A dropped document and its keeper, with their texts.

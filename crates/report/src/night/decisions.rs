@@ -1,5 +1,7 @@
 //! The decisions of a night, read in one pass.
 
+use std::collections::HashMap;
+
 use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::TryStreamExt;
@@ -9,10 +11,12 @@ use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::Storage;
 
-use super::night_report::{Distributions, Example, ReportRequest};
+use super::night_report::{Distributions, Example, LargeCluster, ReportRequest};
 
 /// The number of candidates for each example: those with the texts of another one are counted, and not shown.
 const CANDIDATES: usize = 4;
+/// The number of kept documents of a cluster that are named.
+const KEPT_SHOWN: usize = 3;
 
 /// The counts and examples that the decisions give.
 #[derive(Debug, Default)]
@@ -39,6 +43,40 @@ impl Decided {
             }
         }
         Ok(decided)
+    }
+
+    /// Reads what stays of the largest clusters.
+    pub(super) async fn what_stays(&self, storage: &Storage, request: &ReportRequest) -> Result<Vec<LargeCluster>> {
+        let of = |(id, n): &(String, u64)| LargeCluster {
+            cluster_id: id.clone(),
+            n_documents: *n,
+            ..LargeCluster::default()
+        };
+        let mut clusters: Vec<LargeCluster> = self.largest_clusters.iter().map(of).collect();
+        let positions: HashMap<&str, usize> =
+            self.largest_clusters.iter().enumerate().map(|(at, (id, _))| (id.as_str(), at)).collect();
+        if clusters.is_empty() {
+            return Ok(clusters);
+        }
+        for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
+            let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+            let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision", "cluster_id"]))?;
+            while let Some(batch) = batches.try_next().await? {
+                let columns = Columns { batch: &batch, file: &parquet.file.url };
+                let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
+                let of_row = columns.strings("cluster_id")?;
+                for row in (0..batch.num_rows()).filter(|&row| decisions.value(row) == "keep" && of_row.is_valid(row)) {
+                    let Some(cluster) = positions.get(of_row.value(row)).and_then(|&at| clusters.get_mut(at)) else {
+                        continue;
+                    };
+                    cluster.n_keep += 1;
+                    if cluster.kept.len() < KEPT_SHOWN {
+                        cluster.kept.push(ids.value(row).to_owned());
+                    }
+                }
+            }
+        }
+        Ok(clusters)
     }
 
     /// Returns the candidates for examples: near-duplicates before exact copies, and those that lose most before the others.

@@ -38,6 +38,8 @@ pub struct NightReport {
     pub is_stale: bool,
     /// The largest clusters, as pairs of the smallest member id and the number of documents of the night.
     pub largest_clusters: Vec<(String, u64)>,
+    /// What stays of these clusters.
+    pub clusters: Vec<LargeCluster>,
     /// A few dropped documents: near-duplicates before exact copies, and those that lose most before the others.
     pub examples: Vec<Example>,
     /// The distributions of the near-duplicates and clusters.
@@ -55,6 +57,21 @@ pub struct NightReport {
     /// The job's settings, as in the request.
     #[serde(skip)]
     pub settings: Vec<(String, String)>,
+}
+
+/// A cluster, and what stays of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LargeCluster {
+    /// The smallest id of the cluster.
+    pub cluster_id: String,
+    /// The number of documents of the night.
+    pub n_documents: u64,
+    /// The number of these that are kept.
+    pub n_keep: u64,
+    /// The first of them by id.
+    pub kept: Vec<String>,
+    /// The beginning of the text of the first. `None` means that it was not found.
+    pub excerpt: Option<String>,
 }
 
 /// A row that is no document.

@@ -9,8 +9,9 @@ use nearprint_night::NightRecord;
 use nearprint_pipeline::{StubClass, StubSignal};
 
 use super::hosts::{HostNumbers, HostRecord};
+use super::links::{INDEX_NAME, after, night_page_name};
 use super::markdown::figures;
-use super::night_report::{Example, NightReport};
+use super::night_report::{Example, LargeCluster, NightReport};
 use super::notable::{dropped_share, notable, watched};
 use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
@@ -26,15 +27,26 @@ const MAX_DIFF_CHARS: usize = 4000;
 const SMALL: (u32, u32) = (400, 210);
 const WIDE: (u32, u32) = (520, 200);
 
+/// The other pages to which the page of a night has links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageLinks {
+    /// None: the page stands alone.
+    None,
+    /// The page of all nights and that of the night before, in the same folder. The night after may not be published yet: the
+    /// link leads to its place on the page of all nights.
+    Beside,
+}
+
 /// Makes the page of a night.
 ///
 /// # Errors
 /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if a chart cannot be drawn.
-pub fn night_page(night: &NightReport) -> Result<String> {
+pub fn night_page(night: &NightReport, links: PageLinks) -> Result<String> {
     let dt = &night.summary.dt;
     let body = html! {
         a.skip href="#main" { "To the content" }
         header {
+            @if links == PageLinks::Beside { (other_nights(night)) }
             h1 { "Night " (dt) }
             p.quiet { "What nearprint decided about the documents of this night, published in " (pieces::id(&night.summary.output)) }
             (contents())
@@ -55,6 +67,19 @@ pub fn night_page(night: &NightReport) -> Result<String> {
         }
     };
     Ok(page(&format!("nearprint: night {dt}"), &body))
+}
+
+fn other_nights(night: &NightReport) -> Markup {
+    let before = night.history.before.last().map(|before| before.dt.as_str());
+    html! {
+        nav aria-label="Other nights" {
+            ul {
+                @if let Some(before) = before { li { a href=(night_page_name(before)) { "← " (before) } } }
+                li { a href=(INDEX_NAME) { "All nights" } }
+                li { a href={ (INDEX_NAME) "#" (after(&night.summary.dt)) } { "The night after →" } }
+            }
+        }
+    }
 }
 
 /// The sections after the overview: their ids and names.
@@ -78,7 +103,7 @@ fn contents() -> Markup {
 }
 
 /// A section with its heading.
-fn section(id: &str, heading: &str, body: &Markup) -> Markup {
+pub(super) fn section(id: &str, heading: &str, body: &Markup) -> Markup {
     html! {
         section id=(id) aria-labelledby={ (id) "-heading" } {
             h2 id={ (id) "-heading" } { (heading) }
@@ -337,15 +362,26 @@ fn chart(
 }
 
 /// A chart as one picture with a name, for screen readers.
-fn picture(bars: &Bars, name: &str) -> Result<Markup> {
+pub(super) fn picture(bars: &Bars, name: &str) -> Result<Markup> {
     let svg = bars.svg()?;
     Ok(html! { div role="img" aria-label=(name) { (PreEscaped(svg)) } })
 }
 
 fn clusters(night: &NightReport) -> Markup {
     let decisions = &night.summary.counts.decisions;
-    let rows: Vec<[Markup; 2]> =
-        night.largest_clusters.iter().map(|(id, n)| [pieces::document_id(id), html! { (grouped(*n)) }]).collect();
+    let row = |cluster: &LargeCluster| {
+        let n_more = cluster.n_keep.saturating_sub(cluster.kept.len() as u64);
+        [
+            html! { (grouped(cluster.n_documents)) },
+            html! {
+                @for id in &cluster.kept { div { (pieces::document_id(id)) } }
+                @if n_more > 0 { div { "and " (grouped(n_more)) " more" } }
+                @if cluster.n_keep == 0 { "none: an earlier night has one, or the reference store" }
+            },
+            html! { (cluster.excerpt.as_deref().unwrap_or("–")) },
+        ]
+    };
+    let rows: Vec<[Markup; 3]> = night.clusters.iter().map(row).collect();
     let body = html! {
         p {
             (counted(decisions.n_clusters, "cluster")) " of two or more documents of the night. A cluster is a chain of pairs: its ends may \
@@ -360,7 +396,7 @@ fn clusters(night: &NightReport) -> Markup {
                 }
             }
         }
-        @if !rows.is_empty() { (table("The largest clusters", &["First id", "Documents"], &rows)) }
+        @if !rows.is_empty() { (table("The largest clusters", &["Documents", "What stays", "Its text"], &rows)) }
     };
     section("clusters", "Largest clusters", &body)
 }
@@ -382,7 +418,7 @@ fn sources(night: &NightReport) -> Markup {
     let names = ["Source", "Near-duplicates dropped", "Documents", "Share"];
     let body = html! {
         p { "A source is the value in the job's column of sources or, without one, the host of the id; “-” is neither." }
-        @if !night.hosts.is_empty() { (hosts(night)) }
+        @if !night.hosts.is_empty() { (hosts(&night.hosts)) }
         @if !night.summary.counts.stubs.is_empty() { (stubs(night)) }
         @if rows.is_empty() { p { "No source lost a near-duplicate." } }
         @else {
@@ -392,7 +428,8 @@ fn sources(night: &NightReport) -> Markup {
     section("sources", "Sources", &body)
 }
 
-fn hosts(night: &NightReport) -> Markup {
+/// The table of the largest sources.
+pub(super) fn hosts(hosts: &[HostRecord]) -> Markup {
     let share = |of: &HostNumbers| dropped_share(of.n_new_or_changed, of.n_documents).map_or_else(String::new, percent);
     let row = |host: &HostRecord| {
         let HostNumbers { n_documents, n_keep, n_near, n_exact, n_stub, .. } = host.counts;
@@ -410,7 +447,7 @@ fn hosts(night: &NightReport) -> Markup {
             stub,
         ]
     };
-    let rows: Vec<[Markup; 8]> = night.hosts.iter().map(row).collect();
+    let rows: Vec<[Markup; 8]> = hosts.iter().map(row).collect();
     let names = [
         "Source",
         "Documents",

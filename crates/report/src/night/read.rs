@@ -20,6 +20,8 @@ use super::night_report::{Example, NightReport, QuarantinedRow, ReportRequest};
 const EXCERPT_CHARS: usize = 90;
 /// The characters of an excerpt before the first difference.
 const CONTEXT_CHARS: usize = 30;
+/// The characters of the excerpt of what stays of a cluster.
+const CLUSTER_CHARS: usize = 160;
 /// The most nights before that are looked at.
 const NIGHTS_BEFORE: usize = 29;
 /// The most nights before whose sources are looked at.
@@ -56,7 +58,7 @@ const HOST_NIGHTS: usize = 6;
 /// let night = report(&Storage::default(), &request).await?;
 /// assert_eq!((night.summary.counts.documents.n_documents, night.examples.len()), (155, 2));
 /// assert!(night.examples.iter().all(|example| example.reason == "near" && example.excerpts.is_some()));
-/// assert!(nearprint_report::night_page(&night)?.contains("<h1>Night 2026-11-19</h1>"));
+/// assert!(nearprint_report::night_page(&night, nearprint_report::PageLinks::None)?.contains("<h1>Night 2026-11-19</h1>"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
@@ -71,12 +73,19 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
     let mut examples = decided.take_candidates(request.n_examples);
     // An id of a reference store may be that of another document here.
     let own = examples.iter().filter(|example| example.reference.is_none());
-    let wanted: BTreeSet<&str> = own.flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).collect();
+    let mut clusters = decided.what_stays(storage, request).await?;
+    let firsts: Vec<String> = clusters.iter().filter_map(|cluster| cluster.kept.first().cloned()).collect();
+    let wanted =
+        own.flat_map(|e| [e.doc_id.as_str(), &e.canonical_id]).chain(firsts.iter().map(String::as_str)).collect();
     let texts = find_texts(storage, request, &earlier, wanted).await?;
     for example in examples.iter_mut().filter(|example| example.reference.is_none()) {
         let both = texts.get(&example.doc_id).zip(texts.get(&example.canonical_id));
         example.excerpts = both.map(|(a, b)| excerpts(a, b, EXCERPT_CHARS, CONTEXT_CHARS));
         example.texts = both.map(|(a, b)| (a.clone(), b.clone()));
+    }
+    for cluster in &mut clusters {
+        let text = cluster.kept.first().and_then(|id| texts.get(id));
+        cluster.excerpt = text.map(|text| excerpts(text, text, CLUSTER_CHARS, 0).0);
     }
     let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
     let measured = MeasuredNight::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
@@ -90,6 +99,7 @@ pub async fn report(storage: &Storage, request: &ReportRequest) -> Result<NightR
         hosts,
         quarantine,
         largest_clusters: decided.largest_clusters,
+        clusters,
         examples: different(examples, request.n_examples),
         distributions: decided.distributions,
         history,
@@ -161,7 +171,7 @@ async fn find_texts(
             break;
         }
         // The texts are only shown, so files that cannot be read are passed over here, as in a run.
-        let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
+        let policy = InputPolicy { max_bad_files: u64::MAX, max_ignored_files: u64::MAX, ..InputPolicy::default() };
         let place = night_pattern(&request.documents, dt).into();
         let opened = Documents::open(storage, &place, request.columns.clone(), &policy).await;
         let mut documents = match opened {

@@ -1,0 +1,104 @@
+//! `nearprint review`: pairs that people look at, and what their answers say.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Night, Ran, command, edited, expect, nearprint_in, text};
+
+const DT: &str = "2026-11-20";
+
+/// A night of families of near copies, and of texts that are alone.
+fn night() -> Night {
+    let night = Night::new("");
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for family in 0..12 {
+        let base = text(family, 200);
+        rows.push((format!("f{family}-0"), base.clone()));
+        rows.extend((1..4).map(|copy| (format!("f{family}-{copy}"), edited(&base, copy))));
+    }
+    rows.extend((100..120).map(|seed| (format!("s{seed}"), text(seed, 200))));
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(DT, &rows);
+    night.run(DT, &[]).expect_success();
+    night
+}
+
+const REVIEW: [&str; 7] = ["review", "--config", "job.toml", "--answers", "answers.jsonl", "--dt", DT];
+
+fn answers(night: &Night) -> Vec<Value> {
+    let content = fs::read_to_string(night.path().join("answers.jsonl")).unwrap();
+    content.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Types these keys, a line each.
+fn typed(night: &Night, keys: &str, more: &[&str]) -> Ran {
+    let typed = format!("printf '{}' | exec \"$@\"", keys.replace(' ', "\\n"));
+    let args = [&REVIEW[..], more].concat();
+    command(night.path(), &args).wrapped(&["sh", "-c", &typed, "sh"]).run().unwrap()
+}
+
+#[test]
+fn answers_are_kept_as_they_are_given_and_a_night_goes_on_where_somebody_stopped() {
+    let night = night();
+    let first = typed(&night, "s x n k q ", &["--sample", "9", "--json"]).expect_success();
+    assert!(first.stderr.contains("the first was dropped for the second"), "{}", first.stderr);
+    assert!(first.stderr.contains(" | "), "{}", first.stderr);
+    let done = first.json();
+    assert_eq!(
+        (done["n_drawn"].as_u64(), done["n_answered"].as_u64(), done["n_open"].as_u64()),
+        (Some(9), Some(3), Some(6))
+    );
+    let given: Vec<Value> = answers(&night).iter().take(4).map(|pair| pair["answer"].clone()).collect();
+    assert_eq!(given, [json!("same"), json!("different"), json!("skipped"), Value::Null]);
+    // Back, to the answer before.
+    let second = typed(&night, "s b n s ", &["--json"]).expect_success().json();
+    assert_eq!((second["n_drawn"].as_u64(), second["n_open"].as_u64()), (Some(0), Some(4)));
+    let given: Vec<Value> = answers(&night).iter().map(|pair| pair["answer"].clone()).collect();
+    assert_eq!(given[3..5], [json!("different"), json!("same")]);
+    let shown = nearprint_in(night.path(), &REVIEW[..5]).expect_success().stdout;
+    for part in ["answers.jsonl: 0 answers now, 4 open", "night ", "month ", "2026-11 "] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn answers_that_a_program_writes_give_the_precision_of_the_night() {
+    let night = night();
+    nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "30"]].concat()).expect_success();
+    let mut pairs = answers(&night);
+    let n_drops = pairs.iter().filter(|pair| pair["is_drop"] == true).count();
+    assert!(n_drops >= 20, "{n_drops} of {}", pairs.len());
+    for pair in &mut pairs {
+        let family = |id: &Value| id.as_str().unwrap().split('-').next().unwrap().to_owned();
+        let same = family(&pair["doc_id"]) == family(&pair["other_id"]);
+        pair["answer"] = json!(if same { "same" } else { "different" });
+    }
+    let lines: Vec<String> = pairs.iter().map(Value::to_string).collect();
+    fs::write(night.path().join("answers.jsonl"), lines.join("\n")).unwrap();
+    let done = nearprint_in(night.path(), &[&REVIEW[..], &["--json"]].concat()).expect_success().json();
+    let of = &done["nights"][0];
+    assert_eq!((of["precision"].as_f64(), of["n_different"].as_u64()), (Some(1.0), Some(0)), "{done}");
+    let low = of["precision_ci"][0].as_f64().unwrap();
+    assert!((0.8..1.0).contains(&low), "{low}");
+    assert_eq!(done["months"][0]["dt"], "2026-11");
+    // A night that was replaced is drawn again, and its earlier answers count no more.
+    fs::write(night.path().join("answers.jsonl"), lines.join("\n")).unwrap();
+    night.run(DT, &["--replace", "--max-cluster", "7", "--pairs", "all"]).expect_success();
+    let again =
+        nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "5", "--json"]].concat()).expect_success().json();
+    assert_eq!((again["n_drawn"].as_u64(), again["nights"].as_array().map(Vec::len)), (Some(5), Some(0)), "{again}");
+}
+
+#[test]
+fn a_file_that_has_no_answers_stays_as_it_is() {
+    let night = night();
+    fs::write(night.path().join("answers.jsonl"), "{\"id\": 1}\n").unwrap();
+    expect(&nearprint_in(night.path(), &REVIEW), 73, &["no table of reviewed pairs of nearprint"]);
+    assert_eq!(fs::read_to_string(night.path().join("answers.jsonl")).unwrap(), "{\"id\": 1}\n");
+    let within = ["review", "--config", "job.toml", "--dt", DT, "--answers", "store/answers.jsonl"];
+    expect(&nearprint_in(night.path(), &within), 64, &["store"]);
+    let missing = ["review", "--config", "job.toml", "--dt", "2026-11-21", "--answers", "new.jsonl"];
+    expect(&nearprint_in(night.path(), &missing), 66, &["2026-11-21"]);
+    assert!(!night.path().join("new.jsonl").exists());
+}

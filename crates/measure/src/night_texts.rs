@@ -1,0 +1,134 @@
+//! The texts of documents of published nights, read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
+use nearprint_fault::Result;
+use nearprint_night::{JoinedNights, NightFiles, NightInput};
+use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
+use nearprint_storage::{InputFile, Progress, Storage};
+
+/// A text that was looked for.
+#[derive(Debug, Clone)]
+pub enum Text {
+    /// It is that of the document in this night.
+    Found {
+        /// The night.
+        dt: String,
+        /// The text.
+        text: Arc<str>,
+    },
+    /// No file has it.
+    NotFound,
+    /// Files have changed since the run.
+    Changed,
+}
+
+/// The texts of documents and keepers. A keeper is kept, so no id is in both.
+#[derive(Debug, Default)]
+pub struct Texts {
+    /// The texts that were looked for.
+    pub by_id: BTreeMap<String, Text>,
+    /// Texts that no night has may be those of nights that were replaced or dropped.
+    pub nights_are_gone: bool,
+}
+
+/// Reads texts from the files that the manifests of nights name, and only from those that have not changed since.
+#[derive(Debug)]
+pub struct NightTexts<'a> {
+    /// The storage.
+    pub storage: &'a Storage,
+    /// The place of the documents, as in the run.
+    pub documents: Option<&'a str>,
+    /// The columns of the documents, as in the run.
+    pub columns: &'a DocumentColumns,
+    /// The size in bytes above which a text made its row no document, as in the run.
+    pub max_doc_bytes: u64,
+    /// The limits of the readers' memory.
+    pub limits: ReadLimits,
+}
+
+impl NightTexts<'_> {
+    /// Finds the texts of documents in their night, and those of their keepers in the newest night that has them: a document
+    /// that a night has again takes the place of its earlier state.
+    ///
+    /// # Errors
+    /// A manifest, or a file that has not changed, cannot be read.
+    pub async fn find(
+        &self,
+        nights: &JoinedNights,
+        own: NightFiles,
+        mut wanted: BTreeSet<&str>,
+        mut keepers: BTreeSet<&str>,
+        progress: &Progress,
+    ) -> Result<Texts> {
+        let mut texts = Texts { nights_are_gone: nights.n_gone > 0, ..Texts::default() };
+        let mut own = Some(own);
+        progress.start("read", "texts", (keepers.len() + wanted.len()) as u64);
+        for dt in nights.dates() {
+            let files = match own.take() {
+                Some(files) => files,
+                None => nights.files(dt).await?,
+            };
+            for id in ids_among(&files.decisions, &keepers).await? {
+                wanted.extend(keepers.take(id.as_str()));
+            }
+            progress.advance(wanted.len() as u64);
+            texts.by_id.extend(self.texts_of(dt, files, std::mem::take(&mut wanted)).await?);
+            if keepers.is_empty() {
+                break;
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Returns the texts of documents of a night.
+    async fn texts_of(&self, dt: &str, files: NightFiles, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Text>> {
+        if wanted.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let (mut unchanged, mut missing) = (Vec::new(), Text::NotFound);
+        for input in files.inputs {
+            match input {
+                NightInput::Unchanged(file) => unchanged.push(file),
+                NightInput::Changed { url, reason } => {
+                    tracing::warn!(url, "{reason}: it is not read");
+                    missing = Text::Changed;
+                }
+                NightInput::Gone { url } => tracing::warn!(url, "the night was made from it, and it is gone"),
+            }
+        }
+        let mut columns = self.columns.clone();
+        let place = self.documents.map(|documents| night_pattern(documents, dt));
+        let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
+        columns.web.root = base.as_ref().map(WebPages::root_of);
+        let mut documents = Documents::of_files(unchanged, columns, self.max_doc_bytes).await?;
+        documents.limit(self.limits.clone());
+        documents.leave_out(files.left_out);
+        let mut found = documents.texts_of(wanted.clone()).await?;
+        let mut text = |id: &str| match found.remove(id).flatten() {
+            Some(text) => Text::Found { dt: dt.to_owned(), text: text.into() },
+            None => missing.clone(),
+        };
+        Ok(wanted.into_iter().map(|id| (id.to_owned(), text(id))).collect())
+    }
+}
+
+/// Returns those of the ids that have a decision.
+async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>) -> Result<Vec<String>> {
+    let mut among = Vec::new();
+    for file in decisions {
+        if among.len() == wanted.len() {
+            break;
+        }
+        let parquet = ParquetFile::open(file.clone()).await?;
+        let mut batches = parquet.stream(parquet.whole(&["doc_id"]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let ids = Columns { batch: &batch, file: &parquet.file.url }.strings("doc_id")?;
+            among.extend(ids.iter().flatten().filter(|id| wanted.contains(id)).map(str::to_owned));
+        }
+    }
+    Ok(among)
+}

@@ -1,0 +1,100 @@
+//! The table of the pairs that people look at, and of their answers: a file of JSON lines.
+
+use nearprint_fault::{Result, foreign};
+use nearprint_storage::{Storage, bad_file};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What somebody said of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The two are the same for the corpus: one of them is enough.
+    Same,
+    /// Each has something that the corpus wants.
+    Different,
+    /// Somebody looked, and could not tell. The pair counts neither way.
+    Skipped,
+}
+
+/// A pair that was drawn, and what somebody said of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewedPair {
+    /// The night.
+    pub dt: String,
+    /// The generation of the night.
+    pub generation: String,
+    /// The kind of pair, such as `dropped, 4 to 7 bits`.
+    pub stratum: String,
+    /// The decision of the night drops the first document for the second one. Otherwise both stay.
+    pub is_drop: bool,
+    /// The number of such pairs in the night, drawn or not.
+    pub n_stratum: u64,
+    /// The first document.
+    pub doc_id: String,
+    /// The second document: the one that stays, if the first one is dropped.
+    pub other_id: String,
+    /// The night whose text the second document has here.
+    pub other_dt: String,
+    /// The distance of their fingerprints.
+    pub distance: Option<u32>,
+    /// The distance of their sketches, of pairs that both stay.
+    pub sketch_distance: Option<u16>,
+    /// The lost share that the night published.
+    pub lost_share: Option<f64>,
+    /// The text of the first document, from before the first difference on.
+    pub text: String,
+    /// The text of the second document.
+    pub other_text: String,
+    /// The answer, or `null` until there is one.
+    pub answer: Option<Answer>,
+}
+
+/// Returns whether a line is that of a pair.
+#[must_use]
+pub fn is_reviewed_pair(line: &str) -> bool {
+    serde_json::from_str::<ReviewedPair>(line).is_ok()
+}
+
+/// A file of pairs and answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answers {
+    url: String,
+    /// The pairs, in the order in which they were drawn.
+    pub pairs: Vec<ReviewedPair>,
+}
+
+impl Answers {
+    /// Reads the file, or begins with none if there is no such file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a line of it is no such pair.
+    pub async fn read(storage: &Storage, url: &str) -> Result<Self> {
+        let content = storage.folder(url)?.get().await?.unwrap_or_default();
+        let lines = (1..).zip(content.split(|&byte| byte == b'\n'));
+        let parsed = lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(number, line)| {
+            let bad = |e| bad_file(url, format!("it is no line of answers ({})", foreign(&e))).row(number);
+            serde_json::from_slice(line).map_err(bad)
+        });
+        Ok(Self { url: url.to_owned(), pairs: parsed.collect::<Result<_>>()? })
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub async fn write(&self, storage: &Storage) -> Result<()> {
+        let mut content = Vec::new();
+        for pair in &self.pairs {
+            let line = serde_json::to_vec(pair).map_err(|e| nearprint_fault::Fault::internal("review", e))?;
+            content.extend([&line[..], b"\n"].concat());
+        }
+        storage.folder(&self.url)?.put(content.into()).await
+    }
+
+    /// Returns whether pairs of this generation of a night were drawn.
+    #[must_use]
+    pub fn has(&self, dt: &str, generation: &str) -> bool {
+        self.pairs.iter().any(|pair| pair.dt == dt && pair.generation == generation)
+    }
+}
