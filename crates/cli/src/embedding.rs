@@ -1,20 +1,33 @@
 //! The program in which a command runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use nearprint_storage::Progress;
+use nearprint_storage::{Progress, Snapshot};
 use tokio::sync::Notify;
 
 use crate::exit_code::Failure;
 
-/// Stops a night that runs for another program. Clones stop the same night.
+/// What another program holds of a night that runs for it: it stops the night, and sees how far it is. Clones are of the
+/// same night.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<Notify>);
+pub struct Handle(Arc<Held>);
 
-impl Stop {
+#[derive(Debug, Default)]
+struct Held {
+    stopped: Notify,
+    progress: OnceLock<Progress>,
+}
+
+impl Handle {
     /// Stops the night at the next point where it waits. A night that has not begun stops as soon as it begins.
     pub fn stop(&self) {
-        self.0.notify_one();
+        self.0.stopped.notify_one();
+    }
+
+    /// Returns how far the night is; `None` if it has not begun.
+    #[must_use]
+    pub fn progress(&self) -> Option<Snapshot> {
+        self.0.progress.get().map(Progress::snapshot)
     }
 }
 
@@ -24,7 +37,7 @@ pub enum Embedding {
     /// The process exists for the command: the command owns its threads, its signals and its standard error.
     Process,
     /// The command is one call of a program that goes on afterwards.
-    Program(Stop),
+    Program(Handle),
 }
 
 impl Embedding {
@@ -32,7 +45,10 @@ impl Embedding {
     pub async fn show(&self, progress: Progress) {
         match self {
             Self::Process => crate::progress::show(progress).await,
-            Self::Program(_) => std::future::pending().await,
+            Self::Program(Handle(held)) => {
+                held.progress.get_or_init(|| progress);
+                std::future::pending().await
+            }
         }
     }
 
@@ -40,8 +56,8 @@ impl Embedding {
     pub async fn stopped(&self) -> Failure {
         match self {
             Self::Process => signalled().await,
-            Self::Program(Stop(stopped)) => {
-                stopped.notified().await;
+            Self::Program(Handle(held)) => {
+                held.stopped.notified().await;
                 Failure::signalled("the program", 130)
             }
         }

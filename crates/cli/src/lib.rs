@@ -42,7 +42,7 @@ use serde_json::Value;
 use summary::SummaryFile;
 
 pub use bytes::Bytes;
-pub use embedding::Stop;
+pub use embedding::Handle;
 pub use exit_code::{Failure, Spent};
 
 /// Runs the command with `arguments`, of which the first is the name of the program. The command reports its work on
@@ -145,10 +145,10 @@ pub struct FailedNight {
 /// one, runs the tasks.
 ///
 /// # Errors
-/// Whatever makes the command fail, a breaker that stopped the night, or `stop`.
+/// Whatever makes the command fail, a breaker that stopped the night, or `handle`, which stops it.
 pub fn night(
     arguments: impl IntoIterator<Item = OsString>,
-    stop: &Stop,
+    handle: &Handle,
     engine: Option<&Arc<dyn Engine>>,
 ) -> Result<Value, Box<FailedNight>> {
     let failed = |failure| Box::new(FailedNight { failure, summary: None });
@@ -162,7 +162,7 @@ pub fn night(
     let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
     let report = watched(&matches, &cli.global, &asked, Some(&args), || {
         settled?;
-        cmd::night(&cli.global, &args, stop, engine)
+        cmd::night(&cli.global, &args, handle, engine)
     })
     .map_err(failed)?;
     match report.failure {

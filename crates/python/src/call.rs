@@ -54,6 +54,17 @@ pub(crate) fn stoppable<T: Send + 'static>(
     stop: impl FnOnce(),
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
+    watched(py, patience, stop, |_| Ok(()), work)
+}
+
+/// As [`stoppable`]. `look` is called now and then while the work goes on; an exception of it ends the call too.
+pub(crate) fn watched<T: Send + 'static>(
+    py: Python<'_>,
+    patience: Duration,
+    stop: impl FnOnce(),
+    mut look: impl FnMut(Python<'_>) -> PyResult<()>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<T> {
     let (sender, mut receiver) = sync_channel(1);
     let work = move || {
         let done = std::panic::catch_unwind(AssertUnwindSafe(work));
@@ -73,7 +84,7 @@ pub(crate) fn stoppable<T: Send + 'static>(
             Ok(done) => return done.map_err(|problem| problem.raised(py)),
             Err(RecvTimeoutError::Disconnected) => return Err(Problem::bug("a thread ended early").raised(py)),
             Err(RecvTimeoutError::Timeout) => {
-                if let Err(raised) = py.check_signals() {
+                if let Err(raised) = py.check_signals().and_then(|()| look(py)) {
                     stop();
                     let _ = py.detach(move || receiver.recv_timeout(patience));
                     return Err(raised);

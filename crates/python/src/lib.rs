@@ -10,6 +10,7 @@ mod error;
 mod frames;
 mod input;
 mod join;
+mod logging;
 mod night;
 mod output;
 mod store;

@@ -3,31 +3,47 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use nearprint_cli::{Bytes, Stop, night};
+use nearprint_cli::{Bytes, Handle, night};
 use nearprint_profile::by_name;
+use nearprint_storage::stage_for_people;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::call::stoppable;
+use crate::call::watched;
 use crate::engine::of_argument;
 use crate::error::{Problem, from_json};
+use crate::logging;
 
 /// The time that a night may take to end after it was stopped. It takes half a second if a thread is still computing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs a night. `arguments` are those of the command after `run`. `engine`, if there is one, runs the tasks.
+/// Runs a night. `arguments` are those of the command after `run`. `engine`, if there is one, runs the tasks. `progress`, if
+/// there is one, is called now and then with the number of the step, that of all steps, the name of the step, what is done, the
+/// total, and what is counted.
 #[pyfunction]
-#[pyo3(signature = (arguments, engine=None))]
+#[pyo3(signature = (arguments, engine=None, progress=None))]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     arguments: Vec<OsString>,
     engine: Option<Bound<'py, PyAny>>,
+    progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let engine = of_argument(engine.as_ref());
-    let stop = Stop::default();
-    let told = stop.clone();
-    let summary = stoppable(py, PATIENCE, move || stop.stop(), move || Ok(night(arguments, &told, engine.as_ref())?))?;
-    from_json(py, &summary)
+    let (handle, progress) = (Handle::default(), progress.map(Bound::unbind));
+    let (stopped, seen, told) = (handle.clone(), handle.clone(), handle);
+    logging::note();
+    let look = |py: Python<'_>| {
+        logging::hand_over(py)?;
+        if let (Some(progress), Some(now)) = (&progress, seen.progress()) {
+            let stage = stage_for_people(now.stage);
+            progress.call1(py, (now.step, now.n_steps, stage, now.done, now.total, now.unit))?;
+        }
+        Ok(())
+    };
+    let work = move || Ok(night(arguments, &told, engine.as_ref())?);
+    let summary = watched(py, PATIENCE, move || stopped.stop(), look, work);
+    logging::hand_over(py)?;
+    from_json(py, &summary?)
 }
 
 /// Runs the command. `arguments` begin with the name of the program. `engine`, if there is one, runs the tasks of `run`.

@@ -12,6 +12,7 @@ default is all cores. Ctrl-C ends a call.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
@@ -22,7 +23,7 @@ from . import _nearprint
 from ._commands import audit, check, diff, explain, filter, query, report
 from ._dedup import Deduplicated, Deduplicator, dedup
 from ._error import Error
-from ._job import Config, Night, Option, arguments_of, job_file, night_of
+from ._job import Config, Job, Night, Option, arguments_of, job_file, night_of
 from ._nearprint import (
     Array,
     FingerprintContext,
@@ -40,6 +41,10 @@ from ._nearprint import (
     profile,
     sketch,
 )
+from ._progress import Progress, Watch, watching
+from ._summary import Summary
+
+logging.getLogger("nearprint").addHandler(logging.NullHandler())
 
 __all__ = [
     "Array",
@@ -48,8 +53,11 @@ __all__ = [
     "Deduplicator",
     "Error",
     "FingerprintContext",
+    "Job",
     "MapContext",
+    "Progress",
     "Store",
+    "Summary",
     "Table",
     "TaskBatches",
     "__version__",
@@ -94,18 +102,19 @@ ArrowColumn = Union[_ArrayLike, _StreamLike, _ListLike, "list[Any]", "tuple[Any,
 """What speaks the PyCapsule interface (an array, a chunked array, a series, a table or a stream of batches), an array of
 NumPy, or a list."""
 
-def run(config: Config, dt: Night, **options: Option) -> dict[str, Any]:
-    """Run a night: fingerprint, join, decide, publish, advance the store.
+def run(config: Config, dt: Night, *, progress: Watch = None, **options: Option) -> Summary:
+    """Run a night: fingerprint, join, decide, publish, advance the store. The log lines go to the logger `nearprint`.
 
     Args:
-        config: the job file, or its keys as a dictionary, whose relative paths begin at the working folder.
+        config: the job file, or its keys as a dictionary, whose relative paths begin at the working folder; or a `Job`.
         dt: the date of the night, such as "2026-11-20".
+        progress: True shows a bar of tqdm for each step; a function is called with a `Progress` several times a second.
         **options: the options of `nearprint run`, with underscores for hyphens: `create_store=True`, `replace=True`,
             `late=True`, `future=True`, `documents="crawl"`, `threads=4`, `memory_limit="4GiB"`, `max_pairs=1000`, ... An option that
             may be repeated takes a list. `None` and `False` leave an option out.
 
     Returns:
-        The summary that the command prints with `--json`. Its `status` is "published" or "already_published".
+        The summary that the command prints with `--json`, as a dictionary. Its `status` is "published" or "already_published".
 
     Raises:
         Error: whatever makes the command fail, with its exit code. If a breaker stopped the night, `exit_code` is 65
@@ -125,9 +134,8 @@ def run(config: Config, dt: Night, **options: Option) -> dict[str, Any]:
     ('published', 1)
     >>> folder.cleanup()
     """
-    with job_file(config) as path:
-        summary: dict[str, Any] = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)])
-    return summary
+    with job_file(config) as path, watching(progress) as called:
+        return Summary(_nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,9 +11,10 @@ from typing import Any
 
 from ._error import Error
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
+from ._summary import Summary
 
 
-def _run(command: str, config: Config, given: Mapping[str, Option], options: Mapping[str, Option], *words: str) -> dict[str, Any]:
+def _run(command: str, config: Config, given: Mapping[str, Option], options: Mapping[str, Option], *words: str) -> Summary:
     """Runs a command and returns its summary.
 
     Raises:
@@ -24,7 +25,7 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
         done = subprocess.run([sys.executable, "-m", "nearprint", *line], capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines()
     try:
-        summary: dict[str, Any] = json.loads(lines[-1])
+        summary = Summary(json.loads(lines[-1]))
     except (IndexError, ValueError):
         raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind="other", exit_code=done.returncode) from None
     if done.returncode == 0:
@@ -33,12 +34,12 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
     raise Error(str(summary.get("error", done.stderr.strip())), kind=summary.get("kind", "other"), exit_code=done.returncode, summary=summary, **place)
 
 
-def report(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:
+def report(config: Config, dt: Night = "latest", **options: Option) -> Summary:
     """Report a published night: what `nearprint report --json` prints. `html="page.html"` writes the page too."""
     return _run("report", config, {"dt": night_of(dt)}, options)
 
 
-def filter(config: Config, output: str | os.PathLike[str], dt: Night | None = None, **options: Option) -> dict[str, Any]:
+def filter(config: Config, output: str | os.PathLike[str], dt: Night | None = None, **options: Option) -> Summary:
     """Write the documents that stay: those of a night, or with `corpus=True` those of all nights, each once.
 
     The option `as` of the command is `texts` here: `texts="parquet"` writes the texts that were compared.
@@ -48,22 +49,22 @@ def filter(config: Config, output: str | os.PathLike[str], dt: Night | None = No
     return _run("filter", config, {"output": os.fspath(output), "dt": night, "as": texts}, options)
 
 
-def explain(config: Config, *ids: str, **options: Option) -> dict[str, Any]:
+def explain(config: Config, *ids: str, **options: Option) -> Summary:
     """Explain what became of a document in each night, or why two documents are near-duplicates or not."""
     return _run("explain", config, {}, options, *ids)
 
 
-def audit(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:
+def audit(config: Config, dt: Night = "latest", **options: Option) -> Summary:
     """Draw documents that a night dropped, for people to look at."""
     return _run("audit", config, {"dt": night_of(dt)}, options)
 
 
-def diff(config: Config, dt: Night = "latest", **options: Option) -> dict[str, Any]:
+def diff(config: Config, dt: Night = "latest", **options: Option) -> Summary:
     """Compare the generations of a night."""
     return _run("diff", config, {"dt": night_of(dt)}, options)
 
 
-def check(config: Config, **options: Option) -> dict[str, Any]:
+def check(config: Config, **options: Option) -> Summary:
     """Check the store and the results against their own records.
 
     Raises:
@@ -72,6 +73,6 @@ def check(config: Config, **options: Option) -> dict[str, Any]:
     return _run("check", config, {}, options)
 
 
-def query(config: Config, text: str | None = None, **options: Option) -> dict[str, Any]:
+def query(config: Config, text: str | None = None, **options: Option) -> Summary:
     """Find the documents of a job's store that are near a text, an `id` or a `fingerprint`. `Store` answers many queries."""
     return _run("query", config, {"text": text}, options)

@@ -14,6 +14,8 @@ from typing import Any
 from . import _nearprint
 from ._frames import Frame, frame_of
 from ._job import job_text, night_of
+from ._progress import Watch, watching
+from ._summary import Summary
 
 NIGHT = "2000-01-01"
 """The night of frames that no store has."""
@@ -33,6 +35,7 @@ def dedup(
     profile: str = "default",
     max_lost_share: float | None = None,
     prefix: str = "",
+    progress: Watch = None,
     **settings: Any,
 ) -> Any:
     """Decide which rows of a frame are near-duplicates of others, as a night decides: returns the frame with columns.
@@ -49,6 +52,7 @@ def dedup(
         profile: the name of a profile.
         max_lost_share: the largest share of its text that a dropped row may lose; the profile's unless given.
         prefix: what the names of the new columns begin with, if the frame has columns of these names.
+        progress: as `run` has it.
         **settings: other keys of a job file: `threads=4`, `memory_limit="4GiB"`, `spill_dir="/big/disk"`, and tables of
             it as dictionaries: `judge={"max_looks": 0}`. The texts are written to `spill_dir` meanwhile.
 
@@ -72,7 +76,7 @@ def dedup(
     ('keep', None)
     """
     deduplicator = Deduplicator(profile=profile, max_lost_share=max_lost_share, **settings)
-    return deduplicator.dedup(frame, text, id, keep, prefix=prefix).frame
+    return deduplicator.dedup(frame, text, id, keep, prefix=prefix, progress=progress).frame
 
 
 class Deduplicator:
@@ -118,11 +122,12 @@ class Deduplicator:
         *,
         add: str | datetime.date | None = None,
         prefix: str = "",
+        progress: Watch = None,
     ) -> Deduplicated:
         """Decide about the rows of a frame.
 
         Args:
-            frame, text, id, keep, prefix: as `dedup` has them.
+            frame, text, id, keep, prefix, progress: as `dedup` has them.
             add: the date of the night as which the frame is added to the store, such as "2026-11-20"; None adds nothing.
                 A frame that is added needs a column of ids, and the store's `output`. A store that is not there is made.
 
@@ -156,7 +161,8 @@ class Deduplicator:
             path = folder / "job.toml"
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
             arguments = ["--config", str(path), "--dt", night, "--no-breakers"]
-            summary: dict[str, Any] = _nearprint.run(arguments)
+            with watching(progress) as called:
+                summary = Summary(_nearprint.run(arguments, progress=called))
             files = pathlib.Path(str(places["output"]))
             of_night = f"dt={night}/*{summary['generation']}*.parquet"
             decisions = _read(files / "decisions", of_night, ["doc_id", *names])
@@ -189,7 +195,7 @@ class Deduplicated:
     """
 
     def __init__(
-        self, given: Frame, id: str | None, decisions: _nearprint.Table, pairs: _nearprint.Table, summary: dict[str, Any], prefix: str
+        self, given: Frame, id: str | None, decisions: _nearprint.Table, pairs: _nearprint.Table, summary: Summary, prefix: str
     ) -> None:
         self._given, self._prefix, self.summary = given, prefix, summary
         if id is not None:

@@ -10,8 +10,38 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
 
+
+class Job(Mapping[str, Any]):
+    """The keys of a job file, for functions that take a job. Those of tables are in dictionaries.
+
+    >>> job = Job(documents="crawl", store="store", output="results", breakers={"max_cluster": 1000})
+    >>> job["breakers"], len(job)
+    ({'max_cluster': 1000}, 4)
+    >>> Job({**job, "store": "other"})
+    Job(documents='crawl', store='other', output='results', breakers={'max_cluster': 1000})
+    """
+
+    def __init__(self, keys: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        self._keys = {**(keys or {}), **more}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._keys[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __repr__(self) -> str:
+        return f"Job({', '.join(f'{key}={value!r}' for key, value in self._keys.items())})"
+
+    def __str__(self) -> str:
+        return job_text(self)
+
+
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-"""A job: its file, or its keys."""
+"""A job: its file, its keys as a dictionary, or a `Job`."""
 
 Night = Union[str, datetime.date]  # noqa: UP007
 """The date of a night."""
