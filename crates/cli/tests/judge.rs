@@ -80,6 +80,11 @@ fn copies_of_one_night_that_were_edited_or_cut_are_found_by_their_texts() {
     assert_eq!((of("cut", 0), of("cut", 1), of("cut", 3)), ("drop", &*url("article"), "contained"));
     assert_eq!((of("walled", 0), of("walled", 1), of("walled", 3)), ("drop", &*url("article"), "contained"));
     assert_eq!((of("article", 0), of("edited", 0), of("other", 0)), ("keep", "keep", "keep"));
+    // In the numbers of their source, cut copies are near-duplicates: n_documents, n_keep, n_near, n_exact, n_stub, n_skip.
+    let hosts = night.published(DAY, "hosts");
+    let [n, keep, near, exact, stub, skip] =
+        [1, 5, 6, 7, 8, 9].map(|column| hosts.iter().map(|row| row[column].parse::<u64>().unwrap()).sum::<u64>());
+    assert_eq!((n, near >= 2, skip), (keep + near + exact + stub, true, 0), "{hosts:?}");
     let lost = night.lost_shares(DAY);
     assert!(lost[&url("cut")] < 0.001 && (0.03..0.1).contains(&lost[&url("walled")]), "{lost:?}");
     expect(&nearprint_in(night.path(), &["check", "--config", "job.toml"]), 0, &[]);

@@ -32,7 +32,7 @@ pub(crate) fn run<'py>(
     let (handle, progress) = (Handle::default(), progress.map(Bound::unbind));
     let (stopped, seen, told) = (handle.clone(), handle.clone(), handle);
     logging::note();
-    let look = |py: Python<'_>| {
+    let mut look = |py: Python<'_>| {
         logging::hand_over(py)?;
         if let (Some(progress), Some(now)) = (&progress, seen.progress()) {
             let stage = stage_for_people(now.stage);
@@ -41,9 +41,17 @@ pub(crate) fn run<'py>(
         Ok(())
     };
     let work = move || Ok(night(arguments, &told, engine.as_ref())?);
-    let summary = watched(py, PATIENCE, move || stopped.stop(), look, work);
-    logging::hand_over(py)?;
-    from_json(py, &summary?)
+    let summary = watched(py, PATIENCE, move || stopped.stop(), &mut look, work);
+    match summary {
+        Ok(summary) => {
+            look(py)?;
+            from_json(py, &summary)
+        }
+        Err(raised) => {
+            logging::hand_over(py)?;
+            Err(raised)
+        }
+    }
 }
 
 /// Runs the command. `arguments` begin with the name of the program. `engine`, if there is one, runs the tasks of `run`.

@@ -146,6 +146,10 @@ fn read_line(shown: &str) -> Result<Option<String>> {
     asked.map_err(Fault::io("standard error"))?;
     let mut line = String::new();
     let n = std::io::stdin().lock().read_line(&mut line).map_err(Fault::io("standard input"))?;
+    if n == 0 {
+        // The report begins on a line of its own.
+        writeln!(error).map_err(Fault::io("standard error"))?;
+    }
     Ok((n > 0).then_some(line))
 }
 

@@ -56,7 +56,9 @@ pub struct StratumEstimate {
     pub n_same: u64,
     /// The number that somebody called different.
     pub n_different: u64,
-    /// The share of the same among these.
+    /// The number that somebody could not tell. Such pairs count neither way: the kind has that much fewer of them.
+    pub n_skipped: u64,
+    /// The share of the same among those that somebody could tell.
     pub same: Option<f64>,
     /// The 95 % interval of the share (Wilson).
     pub same_ci: Option<[f64; 2]>,
@@ -96,11 +98,13 @@ fn estimate(name: &str, pairs: &[&ReviewedPair]) -> NightEstimate {
             n_stratum: pair.n_stratum,
             n_same: 0,
             n_different: 0,
+            n_skipped: 0,
             same: None,
             same_ci: None,
         });
         stratum.n_same += u64::from(pair.answer == Some(Answer::Same));
         stratum.n_different += u64::from(pair.answer == Some(Answer::Different));
+        stratum.n_skipped += u64::from(pair.answer == Some(Answer::Skipped));
     }
     let nights: Vec<StratumEstimate> = nights.into_values().collect();
     let mut strata: BTreeMap<String, StratumEstimate> = BTreeMap::new();
@@ -111,6 +115,7 @@ fn estimate(name: &str, pairs: &[&ReviewedPair]) -> NightEstimate {
                 all.n_stratum += night.n_stratum;
                 all.n_same += night.n_same;
                 all.n_different += night.n_different;
+                all.n_skipped += night.n_skipped;
             }
         }
     }
@@ -157,7 +162,8 @@ fn figures(
     let (mut n_drops, mut same_drops, mut same_kept) = (0.0, 0.0, 0.0);
     for stratum in strata {
         let Some(share) = share(stratum) else { continue };
-        let n = ratio(stratum.n_stratum, 1);
+        let n_told = stratum.n_same + stratum.n_different;
+        let n = ratio(stratum.n_stratum, 1) * ratio(n_told, n_told + stratum.n_skipped);
         if stratum.is_drop {
             n_drops += n;
             same_drops += n * share;
@@ -203,7 +209,9 @@ mod tests {
         let mut pairs = vec![pair("2026-11-20", true, 900, same); 9];
         pairs.push(pair("2026-11-20", true, 900, different));
         pairs.extend(vec![pair("2026-11-20", true, 100, different); 5]);
-        pairs.extend([pair("2026-11-20", false, 60, same), pair("2026-11-20", false, 60, different)]);
+        // Of 120 kept pairs, half can be told, and half of these are the same.
+        let skipped = Some(Answer::Skipped);
+        pairs.extend([same, different, skipped, skipped].map(|answer| pair("2026-11-20", false, 120, answer)));
         pairs.push(pair("2026-11-20", false, 7, None));
         pairs.extend(vec![pair("2026-11-21", true, 1000, same); 4]);
         let estimate = estimate_review(&pairs);

@@ -73,7 +73,8 @@ pub fn count_hosts(
         }
         match decisions.reason(row) {
             _ if decisions.is_kept(row) => host.n_keep += 1,
-            "near" => host.n_near += 1,
+            // A document that another one contains is near it.
+            "near" | "contained" => host.n_near += 1,
             "exact" => host.n_exact += 1,
             _ => host.n_skip += 1,
         }

@@ -16,7 +16,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Union
 
 from . import _nearprint
@@ -135,7 +135,11 @@ def run(config: Config, dt: Night, *, progress: Watch = None, **options: Option)
     >>> folder.cleanup()
     """
     with job_file(config) as path, watching(progress) as called:
-        return Summary(_nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called))
+        summary = Summary(_nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called))
+    if isinstance(config, Mapping):
+        # It names a file that is there no longer.
+        summary.pop("next", None)
+    return summary
 
 
 def main(argv: Sequence[str] | None = None) -> int:

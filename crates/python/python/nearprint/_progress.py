@@ -43,6 +43,7 @@ def watching(progress: Watch) -> Iterator[Called | None]:
         bars = _Bars()
         try:
             yield bars.see
+            bars.complete()
         finally:
             bars.close()
     else:
@@ -63,6 +64,7 @@ class _Bars:
         if not stage:
             return
         if step != self._step or self._bar is None:
+            self.complete()
             self.close()
             of_all = f"{step}/{n_steps} " if n_steps else ""
             self._bar = self._make(desc=of_all + stage, total=total or None, unit=" " + unit, unit_scale=True, dynamic_ncols=True)
@@ -70,6 +72,12 @@ class _Bars:
         self._bar.total = total or None
         self._bar.n = done
         self._bar.refresh()
+
+    def complete(self) -> None:
+        """Fills the bar: its step has ended, whatever was seen of it last."""
+        if self._bar is not None and self._bar.total:
+            self._bar.n = self._bar.total
+            self._bar.refresh()
 
     def close(self) -> None:
         if self._bar is not None:

@@ -17,7 +17,7 @@ use super::links::{after, night_page_name};
 use super::notable::dropped_share;
 use super::page::{hosts, picture, section};
 use crate::numbers::{counted, grouped, percent};
-use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
+use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
 use crate::page::{page, pieces};
 
 /// The most nights of a chart, and the most whose decisions are read for what they lose.
@@ -122,16 +122,20 @@ fn trends(nights: &Nights) -> Result<Markup> {
         (SKIPPED, of(&|night| night.counts.decisions.n_skip)),
     ];
     let charts = [
-        ("Kept, dropped and skipped documents", decided),
-        ("New and changed documents", vec![(KEPT, of(&new_or_changed))]),
-        ("Stubs", vec![(DROPPED, of(&|night| night.counts.n_stubs()))]),
-        ("Mean lost share of near-duplicates, in hundredths of a percent", vec![(DROPPED, of(&lost))]),
+        ("Kept, dropped and skipped documents", decided, Unit::Count),
+        ("New and changed documents", vec![(KEPT, of(&new_or_changed))], Unit::Count),
+        ("Stubs", vec![(DROPPED, of(&|night| night.counts.n_stubs()))], Unit::Count),
+        ("Mean lost share of near-duplicates", vec![(DROPPED, of(&lost))], Unit::BasisPoints),
     ];
     let labels: Vec<String> = shown.iter().map(|night| night.dt.get(5..).unwrap_or(&night.dt).to_owned()).collect();
     let mut figures = Vec::new();
-    for (title, parts) in charts {
+    for (title, parts, unit) in charts {
+        if parts.iter().all(|(_, values)| values.iter().all(|value| *value == 0)) {
+            figures.push(html! { figure { figcaption { (title) } p.quiet { "None in these nights." } } });
+            continue;
+        }
         let several = parts.len() > 1;
-        let bars = Bars { size: SIZE, labels: labels.clone(), parts };
+        let bars = Bars { size: SIZE, labels: labels.clone(), parts, unit };
         figures.push(html! {
             figure {
                 figcaption { (title) }

@@ -14,7 +14,7 @@ use super::markdown::figures;
 use super::night_report::{Example, LargeCluster, NightReport};
 use super::notable::{dropped_share, notable, watched};
 use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
-use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED};
+use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
 use crate::page::{page, pieces};
 
 /// The characters of shared text around a difference.
@@ -143,6 +143,7 @@ fn trend(night: &NightReport) -> Result<Markup> {
             (DROPPED, of(|night| night.counts.decisions.n_drop)),
             (SKIPPED, of(|night| night.counts.decisions.n_skip)),
         ],
+        unit: Unit::Count,
     };
     let what = format!("Kept, dropped and skipped documents of {}", counted(nights.len() as u64, "night"));
     let body = html! {
@@ -345,7 +346,7 @@ fn chart(
         return Ok(html! { figure { figcaption { (title) } p.quiet { "There are none." } } });
     }
     let (labels, counts): (Vec<String>, Vec<u64>) = values.iter().cloned().unzip();
-    let bars = Bars { size: SMALL, labels, parts: vec![(color, counts)] };
+    let bars = Bars { size: SMALL, labels, parts: vec![(color, counts)], unit: Unit::Count };
     Ok(html! {
         figure {
             figcaption { (title) }
@@ -440,7 +441,7 @@ pub(super) fn hosts(hosts: &[HostRecord]) -> Markup {
             pieces::id(&host.source),
             html! { (grouped(n_documents)) },
             html! { (share(&host.counts)) },
-            html! { (before.join(", ")) },
+            html! { div.shares { (before.join(", ")) } },
             keep,
             near,
             exact,

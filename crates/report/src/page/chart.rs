@@ -27,6 +27,27 @@ pub struct Bars {
     pub labels: Vec<String>,
     /// The colour of each part, and its value in each bar.
     pub parts: Vec<(RGBColor, Vec<u64>)>,
+    /// How a value is written beside the chart.
+    pub unit: Unit,
+}
+
+/// The unit of the values of a chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Whole things.
+    Count,
+    /// Hundredths of a percent, which are written as percent.
+    BasisPoints,
+}
+
+impl Unit {
+    fn label(self, value: f64) -> String {
+        match self {
+            Self::Count if value.fract() == 0.0 => short(value),
+            Self::Count => String::new(),
+            Self::BasisPoints => format!("{:.1} %", value / 100.0),
+        }
+    }
 }
 
 /// The most labels of bars that are written.
@@ -70,7 +91,7 @@ impl Bars {
             .x_labels(n)
             .x_label_formatter(&label)
             .y_labels(4)
-            .y_label_formatter(&|y| if y.fract() == 0.0 { short(*y) } else { String::new() })
+            .y_label_formatter(&|y| self.unit.label(*y))
             .axis_style(LINE)
             .bold_line_style(LINE)
             .light_line_style(TRANSPARENT)
