@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
-# check.sh NEARPRINT: runs the examples of jobs/dagster and jobs/prefect in a real Dagster and a real Prefect, in a scratch folder: nights of the
-# sample data, a night that is published already, one that is missing, and one that arrives late; and has systemd check its unit. Two minutes.
+# check.sh NEARPRINT [STEP...]: runs the examples of jobs/dagster and jobs/prefect in a real Dagster and a real Prefect, in a scratch folder: nights
+# of the sample data, a night that is published already, one that is missing, and one that arrives late; has systemd check its unit, and compares the
+# manifest of jobs/kubernetes with the schemas of Kubernetes. The steps are dagster, prefect, systemd and kubernetes, by default all. Two minutes.
 set -euo pipefail
-[ $# -eq 1 ] || { echo "usage: check.sh NEARPRINT" >&2; exit 64; }
+[ $# -ge 1 ] || { echo "usage: check.sh NEARPRINT [dagster|prefect|systemd|kubernetes...]" >&2; exit 64; }
 nearprint=$(realpath "$1")
+steps=("${@:2}")
+[ ${#steps[@]} -gt 0 ] || steps=(dagster prefect systemd kubernetes)
+for step in "${steps[@]}"; do
+    case $step in dagster | prefect | systemd | kubernetes) ;; *) echo "check.sh: no step $step" >&2; exit 64 ;; esac
+done
+wanted() { [[ " ${steps[*]} " == *" $1 "* ]]; }
 root=$(realpath "$(dirname "$0")/../..")
 tools=${SCHEDULERS_DIR:-$root/target/schedulers}
 work=$(mktemp -d)
@@ -12,8 +19,10 @@ mkdir -p "$work/bin" "$work/crawl" "$tools"
 ln -s "$nearprint" "$work/bin/nearprint"
 export PATH=$work/bin:$PATH NEARPRINT_RETRIES=8 NEARPRINT_RETRY_SECONDS=2
 
-for tool in dagster==1.13.29 prefect==3.9.1; do
+# Kubernetes' schemas come with the validator: its version is that of the newest.
+for tool in dagster==1.13.29 prefect==3.9.1 kubernetes-validate==1.37.0; do
     name=${tool%%=*}
+    wanted "${name%-validate}" || continue
     [ -x "$tools/$name/bin/$name" ] || { python3 -m venv "$tools/$name" && "$tools/$name/bin/pip" install -q --disable-pip-version-check "$tool"; }
 done
 
@@ -49,11 +58,27 @@ try() {
 export DAGSTER_HOME=$work/dagster-home PREFECT_HOME=$work/prefect-home PREFECT_LOGGING_LEVEL=INFO PREFECT_SERVER_ANALYTICS_ENABLED=false DAGSTER_DISABLE_TELEMETRY=1
 mkdir -p "$DAGSTER_HOME"
 export NEARPRINT_CONFIG
-NEARPRINT_CONFIG=$(job dagster)
-try dagster "$tools/dagster/bin/dagster" asset materialize -f "$root/jobs/dagster/nearprint_night.py" --select near_duplicates --partition
-NEARPRINT_CONFIG=$(job prefect)
-try prefect "$tools/prefect/bin/python" "$root/jobs/prefect/nearprint_night.py"
+if wanted dagster; then
+    NEARPRINT_CONFIG=$(job dagster)
+    try dagster "$tools/dagster/bin/dagster" asset materialize -f "$root/jobs/dagster/nearprint_night.py" --select near_duplicates --partition
+fi
+if wanted prefect; then
+    NEARPRINT_CONFIG=$(job prefect)
+    try prefect "$tools/prefect/bin/python" "$root/jobs/prefect/nearprint_night.py"
+fi
 
-if command -v systemd-analyze >/dev/null; then
+if wanted systemd && command -v systemd-analyze >/dev/null; then
     succeeds "systemd: the unit" systemd-analyze verify --man=no "$root/jobs/systemd/nearprint.service"
+fi
+
+if wanted kubernetes; then
+    manifest=$root/jobs/kubernetes/cronjob.yaml validate=("$tools/kubernetes-validate/bin/kubernetes-validate" --strict)
+    # The first Kubernetes whose podFailurePolicy is no beta, and the newest.
+    for version in 1.31 1.37; do
+        succeeds "kubernetes $version: the manifest" "${validate[@]}" --kubernetes-version "$version" "$manifest"
+        # A kind without a schema is a warning only.
+        [ "$(grep -c " passed for resource .* against version $version$" "$work/log")" -eq "$(grep -c '^kind:' "$manifest")" ] || failed "kubernetes $version" "not all resources were compared"
+    done
+    sed 's/startingDeadlineSeconds/startingDeadlineSecond/' "$manifest" >"$work/fault.yaml"
+    fails "kubernetes: a manifest with a fault" "'startingDeadlineSecond' was unexpected" "${validate[@]}" "$work/fault.yaml"
 fi

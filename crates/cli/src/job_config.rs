@@ -169,6 +169,9 @@ pub struct JobConfig {
     /// The limits of nights that look unlike any crawl.
     #[schemars(extend("x-digest" = "none"))]
     pub breakers: Breakers,
+    /// The files that a run writes beside its results.
+    #[schemars(extend("x-digest" = "none"))]
+    pub watch: WatchConfig,
     /// The places in which everything that is read must lie, and store and output.
     #[schemars(schema_with = "paths", extend("x-digest" = "none"))]
     roots: Vec<String>,
@@ -294,6 +297,7 @@ impl Default for JobConfig {
             s3: S3Config::default(),
             stubs: StubRules::default(),
             breakers: Breakers::default(),
+            watch: WatchConfig::default(),
             roots: Vec::new(),
             clone_roots: Vec::new(),
             single_writer: false,
@@ -304,6 +308,21 @@ impl Default for JobConfig {
             folder: JobFolder::default(),
         }
     }
+}
+
+/// The files that a run writes beside its results, unless its command line names others. `{dt}` stands for the night.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WatchConfig {
+    /// The file of metrics, as with --metrics-file.
+    #[schemars(schema_with = "path")]
+    pub metrics_file: Option<String>,
+    /// The page of the night, as with --report.
+    #[schemars(schema_with = "path")]
+    pub report: Option<String>,
+    /// The file of the summary, as with --summary-file.
+    #[schemars(schema_with = "path")]
+    pub summary_file: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -1068,7 +1087,9 @@ mod tests {
             ..JobConfig::default()
         };
         let files: Vec<&str> = job.files().into_iter().map(|(key, _)| key).collect();
-        let known: BTreeSet<&str> = job.places().into_iter().map(|(key, _)| key).chain(files).collect();
+        let known = job.places().into_iter().map(|(key, _)| key).chain(files);
+        // These become flags, as paths that begin at the folder of the job file.
+        let known: BTreeSet<&str> = known.chain(["watch.metrics_file", "watch.report", "watch.summary_file"]).collect();
         assert_eq!(keys(true), known, "its folder is not that of the job file");
     }
 
@@ -1088,7 +1109,7 @@ mod tests {
     }
 
     /// Other values than the usual ones, where the schema does not tell which value is another one that is valid.
-    const OTHERS: [(&str, &str); 47] = [
+    const OTHERS: [(&str, &str); 50] = [
         ("profile", "'han-bigrams'"),
         ("documents", "'copied'"),
         ("references", "['reference/store']"),
@@ -1132,6 +1153,9 @@ mod tests {
         ("s3.endpoint", "'http://127.0.0.1:1'"),
         ("s3.region", "'x'"),
         ("s3.profile", "'x'"),
+        ("watch.metrics_file", "'x.prom'"),
+        ("watch.report", "'x-{dt}.html'"),
+        ("watch.summary_file", "'x-{dt}.json'"),
         ("warc_id", "'url_time'"),
         ("join.max_distance", "3"),
         ("join.earlier.words", "3"),

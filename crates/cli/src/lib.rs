@@ -26,6 +26,7 @@ mod schema;
 mod suggestions;
 mod summary;
 mod time_zone;
+mod watch;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
@@ -60,6 +61,10 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         Err(error) => return summary::of_clap(&error, &arguments),
     };
     let settled = asked_nights::settle(&mut cli.command);
+    let (matches, cli) = match watched_by_job(&arguments, matches, cli) {
+        Ok(parsed) => parsed,
+        Err(error) => return summary::of_clap(&error, &arguments),
+    };
     let (global, asked) = (cli.global.clone(), cli.command.asked());
     let run = match &cli.command {
         // Metrics are of nights that are made.
@@ -92,6 +97,19 @@ fn parsed(arguments: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
     let matches = command.try_get_matches_from_mut(arguments)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     Ok((matches, cli))
+}
+
+/// Adds the flags that the job file of a run stands for, for its night, which is settled.
+fn watched_by_job(arguments: &[OsString], matches: ArgMatches, cli: Cli) -> Result<(ArgMatches, Cli), clap::Error> {
+    let flags = watch::flags_of(&cli);
+    if flags.is_empty() {
+        return Ok((matches, cli));
+    }
+    let (matches, mut added) = parsed(&[arguments, &flags].concat())?;
+    if let (Command::Run(args), Command::Run(settled)) = (&mut added.command, cli.command) {
+        args.dt = settled.dt;
+    }
+    Ok((matches, added))
 }
 
 /// Does the work of a command, and leaves its summary and its metrics where the options ask for them. Files that must not be
@@ -156,6 +174,8 @@ pub fn night(
     let arguments: Vec<OsString> = command.into_iter().chain(arguments).collect();
     let (matches, mut cli) = parsed(&arguments).map_err(|error| failed(summary::usage_of_clap(&error)))?;
     let settled = asked_nights::settle(&mut cli.command);
+    let watched_too = watched_by_job(&arguments, matches, cli);
+    let (matches, cli) = watched_too.map_err(|error| failed(summary::usage_of_clap(&error)))?;
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Night, data_files, text};
+use crate::support::{Night, data_files, expect, text};
 
 const METRICS: [&str; 2] = ["--metrics-file", "night.prom"];
 
@@ -102,4 +102,35 @@ fn metrics_change_no_published_byte_and_are_written_only_if_asked_for() {
     let mut names: Vec<_> = fs::read_dir(night.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["documents", "job.toml", "results", "store"]);
+}
+
+#[test]
+fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() {
+    let watch = "[watch]\nmetrics_file = \"seen/nearprint.prom\"\nreport = \"seen/{dt}.html\"\nsummary_file = \"seen/{dt}.json\"\n";
+    let night = Night::new("");
+    let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
+    fs::write(night.path().join("job.toml"), job + watch).unwrap();
+    fs::create_dir_all(night.path().join("seen")).unwrap();
+    for dt in ["2026-11-20", "2026-11-21"] {
+        night.documents(dt, &[(dt, &text(1, 40))]).run(dt, &[]).expect_success();
+    }
+    let left = |folder: &str| -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(night.path().join(folder))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    let all = ["2026-11-20.html", "2026-11-20.json", "2026-11-21.html", "2026-11-21.json", "nearprint.prom"];
+    assert_eq!(left("seen"), all);
+    fs::create_dir_all(night.path().join("asked")).unwrap();
+    night.documents("2026-11-22", &[("c", &text(2, 40))]);
+    night.run("2026-11-22", &["--report", "asked/page.html"]).expect_success();
+    assert_eq!((left("asked"), left("seen").len()), (vec!["page.html".to_owned()], all.len() + 1));
+    // The rules for the flags hold.
+    let within =
+        fs::read_to_string(night.path().join("job.toml")).unwrap().replace("seen/{dt}.html", "results/{dt}.html");
+    fs::write(night.path().join("job.toml"), within).unwrap();
+    expect(&night.run("2026-11-22", &[]), 64, &["--report", "results"]);
 }
