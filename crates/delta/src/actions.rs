@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// A line of a commit, or a row of a checkpoint. Exactly one field of it is set, or none if it is an action that does
@@ -105,15 +105,15 @@ pub struct Remove {
     pub path: String,
     #[serde(default)]
     pub deletion_timestamp: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub data_change: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub extended_file_metadata: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub partition_values: BTreeMap<String, Option<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub size: u64,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, Option<String>>,
 }
 
@@ -137,6 +137,11 @@ impl Action {
     pub fn metadata(metadata: Metadata) -> Self {
         Self { meta_data: Some(metadata), ..Self::default() }
     }
+}
+
+/// Reads a value, or its default where it is NULL.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }
 
 /// Parses a commit: an action a line. Blank lines are passed over.

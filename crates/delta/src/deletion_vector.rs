@@ -20,7 +20,7 @@ impl DeletionVector {
         let bad = |reason: String| bad_file(table.url(), format!("the deletion vector of {path}: {reason}"));
         let rows = match self.storage_type.as_str() {
             "i" => self.inline().map_err(bad)?,
-            "u" => self.read(&table.join(&self.relative_path().map_err(bad)?)).await?,
+            "u" => self.read(&storage.input(table.join(&self.relative_path().map_err(bad)?).url())?).await?,
             "p" => self.read(&storage.file_of_table(table, &self.path_or_inline_dv)?).await?,
             other => return Err(bad(format!("its storage type is '{other}', which is not known"))),
         };

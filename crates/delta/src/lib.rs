@@ -12,6 +12,6 @@ mod table_log;
 
 pub use actions::{Add, DeletionVector, parse};
 pub use checkpoint::Checkpoint;
-pub use names::{LogNames, commit_name, version_of};
+pub use names::{LogNames, SIDECARS, commit_name, version_of};
 pub use state::{LogState, unescaped};
 pub use table_log::{RemovedFile, TableChange, TableFile, TableLog};

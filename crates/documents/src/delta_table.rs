@@ -10,14 +10,13 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_delta::{Add, Checkpoint, LogNames, LogState, commit_name, parse, unescaped};
+use nearprint_delta::{Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, unescaped};
 use nearprint_fault::{Fault, Result, Words, foreign, key, words};
 use nearprint_parquet::DELTA_LOG;
 use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up};
-use crate::error::documents_missing;
+use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
 
 /// Reader features that may be on: rows and columns are read as they are meant with them, or it shows elsewhere that the
 /// table uses them in a way that is not supported.
@@ -46,11 +45,16 @@ const VECTORS_AT_ONCE: usize = 16;
 /// do not allow it.
 pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions: TableVersions) -> Result<FoundFiles> {
     let root = storage.input(url)?;
-    // The log may be a link.
+    // The log may be a link, and the folder of sidecars too.
     storage.input(root.join(DELTA_LOG).url())?;
+    storage.input(root.join(DELTA_LOG).join(SIDECARS).url())?;
     let (mut state, version) = state(&root, versions.version, "documents_version").await?;
     refuse_unsupported(&state, url)?;
     if let Some(since) = versions.since {
+        if since > version {
+            let reason = format!("{url}: version {since} is later than version {version}, which is read");
+            return Err(Fault::config("documents_since".to_owned(), reason));
+        }
         let before = self::state(&root, Some(since), "documents_since").await?.0;
         state.files.retain(|path, _| !before.files.contains_key(path));
     }
@@ -70,8 +74,7 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     let files = look_up(storage, &root, TableFormat::Delta, named).await?;
     let table = FoundTable { url: url.to_owned(), partition_columns };
     if files.is_empty() {
-        let place = below.iter().fold(url.to_owned(), |place, name| format!("{place}/{name}"));
-        return Err(documents_missing(place));
+        return Err(nothing_there(&root, below, versions));
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })

@@ -4,30 +4,44 @@
 //! the documents may be a file of metadata too. Tables whose files do not have the columns under their present names are
 //! refused, and so are those that delete rows by their values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_fault::{Fault, Result};
-use nearprint_iceberg::{DataFile, SnapshotFiles, Table, deleted_rows, newest_metadata};
+use nearprint_iceberg::{DataFile, PartitionValue, SnapshotFiles, Table, deleted_rows, newest_metadata};
 use nearprint_storage::{Folder, Storage, TableFormat, bad_format};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up};
-use crate::error::documents_missing;
+use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
 
-/// Returns whether a place is a file of metadata.
-pub fn is_metadata_file(pattern: &str) -> bool {
-    pattern.ends_with(".metadata.json") && pattern.rsplit('/').nth(1) == Some("metadata")
+/// The number of snapshots that a message names.
+const NAMED_SNAPSHOTS: usize = 5;
+
+/// Divides a place that begins with a file of metadata: the file, and the names of a partition behind it.
+pub fn metadata_file(pattern: &str) -> Option<(&str, Vec<String>)> {
+    let ending = [".metadata.json.gz", ".metadata.json"].into_iter().find_map(|ending| {
+        let end = pattern.find(ending)? + ending.len();
+        matches!(pattern[end..].chars().next(), None | Some('/')).then_some(end)
+    })?;
+    let (file, below) = pattern.split_at(ending);
+    let is_metadata = file.rsplit('/').nth(1) == Some("metadata");
+    let below: Vec<String> = below.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    (is_metadata && below.iter().all(|name| name.contains('='))).then_some((file, below))
 }
 
-/// Returns the files of a snapshot of the table whose metadata are in a file.
+/// Returns the files of a snapshot of the table whose metadata are in a file, or of one of its partitions.
 ///
 /// # Errors
 /// Those of [`live_files`].
-pub async fn live_files_by(storage: &Storage, metadata: &str, versions: TableVersions) -> Result<FoundFiles> {
+pub async fn live_files_by(
+    storage: &Storage,
+    metadata: &str,
+    below: &[String],
+    versions: TableVersions,
+) -> Result<FoundFiles> {
     let place = storage.input(metadata)?;
     let root = place.above().and_then(|folder| folder.above());
     let root = root.ok_or_else(|| Fault::internal("documents", format!("{metadata} is in no folder")))?;
-    of_metadata(storage, &root, &place, &[], versions).await
+    of_metadata(storage, &root, &place, below, versions).await
 }
 
 /// Returns the files of a snapshot of a table, or of the newest one. `below` are the names `NAME=VALUE` of one of its
@@ -61,46 +75,64 @@ async fn of_metadata(
     }
     let place = |path: &str| {
         let path = relative(&table, path);
-        if path.contains("://") || path.starts_with('/') {
-            storage.file_of_table(root, &path)
-        } else {
-            Ok(root.join(&path))
-        }
+        let is_whole = path.contains("://") || path.starts_with('/');
+        // What lies below the table may be a link.
+        if is_whole { storage.file_of_table(root, &path) } else { storage.input(root.join(&path).url()) }
     };
-    let files = match snapshot(&table, root, versions.version, "documents_version")? {
+    let read = snapshot(&table, root, versions.version, "documents_version")?;
+    let since = match versions.since {
+        Some(_) => snapshot(&table, root, versions.since, "documents_since")?,
+        None => None,
+    };
+    if let (Some(read), Some(since)) = (read, since)
+        && since.sequence_number > read.sequence_number
+    {
+        return Err(refuse_later(root, since.id, read.id));
+    }
+    let mut files = match read {
         Some(snapshot) => SnapshotFiles::read(&table, snapshot, place).await?,
         None => SnapshotFiles::default(),
     };
-    let mut before = BTreeMap::new();
-    if versions.since.is_some()
-        && let Some(snapshot) = snapshot(&table, root, versions.since, "documents_since")?
-    {
-        let files = SnapshotFiles::read(&table, snapshot, place).await?;
-        before.extend(files.data.into_iter().map(|file| (file.path, ())));
-    }
+    let before: BTreeSet<String> = match since {
+        Some(snapshot) => {
+            SnapshotFiles::read(&table, snapshot, place).await?.data.into_iter().map(|file| file.path).collect()
+        }
+        None => BTreeSet::new(),
+    };
     let wanted = partition(root, &table, below)?;
-    let mut deleted = deleted_rows(&files, place).await?;
-    let mut live = Vec::new();
+    let (mut data, mut paths) = (Vec::new(), BTreeSet::new());
     for file in files.data {
-        if before.contains_key(&file.path) || !is_in(root, &file, &wanted)? {
+        if before.contains(&file.path) || !is_in(root, &file, &wanted)? {
             continue;
         }
         if file.format != "parquet" {
             let reason = format!("the Iceberg table has files of the format {}, and only Parquet is read", file.format);
             return Err(bad_format(root.url(), reason));
         }
-        let deleted_rows = deleted.remove(&file.path);
-        live.push(TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows });
+        if !paths.insert(file.path.clone()) {
+            return Err(damaged(root, TableFormat::Iceberg, format!("it names {} twice", file.path)));
+        }
+        data.push(file);
     }
+    files.data = data;
+    let mut deleted = deleted_rows(&files, place).await?;
+    let live = files.data.into_iter().map(|file| {
+        let deleted_rows = deleted.remove(&file.path);
+        TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows }
+    });
+    let live = live.collect();
     let files = look_up(storage, root, TableFormat::Iceberg, live).await?;
     if files.is_empty() {
-        return Err(documents_missing(
-            below.iter().fold(root.url().to_owned(), |place, name| format!("{place}/{name}")),
-        ));
+        return Err(nothing_there(root, below, versions));
     }
     tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
     let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
+}
+
+fn refuse_later(root: &Folder, since: i64, read: i64) -> Fault {
+    let reason = format!("{}: snapshot {since} is later than snapshot {read}, which is read", root.url());
+    Fault::config("documents_since".to_owned(), reason)
 }
 
 /// Returns a path of the metadata below the table, if it is there, so that a table may be read where it was copied to. Other
@@ -127,8 +159,11 @@ fn snapshot<'a>(
 ) -> Result<Option<&'a nearprint_iceberg::Snapshot>> {
     table.snapshot(id).map_err(|there| match id {
         Some(id) => {
-            let there: Vec<String> = there.iter().map(i64::to_string).collect();
-            let reason = format!("{} has no snapshot {id}: it has {}", root.url(), there.join(", "));
+            // The newest come last.
+            let shown = &there[there.len().saturating_sub(NAMED_SNAPSHOTS)..];
+            let named: Vec<String> = shown.iter().map(i64::to_string).collect();
+            let more = if shown.len() < there.len() { "the newest are " } else { "it has " };
+            let reason = format!("{} has no snapshot {id}: {more}{}", root.url(), named.join(", "));
             Fault::config(setting.to_owned(), reason)
         }
         None => damaged(root, TableFormat::Iceberg, "its metadata lack the current snapshot"),
@@ -159,9 +194,9 @@ fn is_in(root: &Folder, file: &DataFile, wanted: &BTreeMap<String, String>) -> R
     for (name, wanted) in wanted {
         let value = file.partition.iter().find(|(field, _)| field == name);
         match value {
-            Some((_, Some(value))) if value == wanted => {}
-            Some((_, Some(_))) => return Ok(false),
-            _ => {
+            Some((_, PartitionValue::Shown(value))) if value == wanted => {}
+            Some((_, PartitionValue::Shown(_) | PartitionValue::Null)) => return Ok(false),
+            Some((_, PartitionValue::Other(_))) | None => {
                 let reason = format!(
                     "the Iceberg table does not say of {} which '{name}' it has: only values of columns and days name a night; \
                      let its engine write the files anew, partitioned by one of these",

@@ -351,8 +351,12 @@ impl Documents {
         for (url, reader) in &self.files {
             for row_groups in ranges(reader.as_ref()) {
                 let InputFile { version, deleted_rows, .. } = reader.file();
-                let deleted_rows = deleted_rows.as_deref().cloned();
-                cut.push(DocumentRange { file: url.clone(), version: version.clone(), row_groups, deleted_rows });
+                cut.push(DocumentRange {
+                    file: url.clone(),
+                    version: version.clone(),
+                    row_groups,
+                    deleted_rows: deleted_rows.clone(),
+                });
             }
         }
         cut

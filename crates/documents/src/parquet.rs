@@ -19,7 +19,7 @@ use nearprint_parquet::{
     BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, caught, column_type,
     count, joined_row_groups, of_arrow, of_parquet, panicked,
 };
-use nearprint_storage::{InputFile, Unreadable, bad_file, bad_format, blocking};
+use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType};
@@ -109,8 +109,9 @@ impl DocumentReader for ParquetDocuments {
     /// Returns the number of rows that the footer states, without deleted ones, but at most the number of the file's bytes.
     /// Work and memory are planned by it, and no document takes less than a byte.
     fn n_rows(&self) -> Option<u64> {
-        let n_rows = self.row_groups.iter().map(|group| group.rows).sum::<u64>().min(self.file.size);
-        Some(n_rows.saturating_sub(self.file.deleted_rows.as_ref().map_or(0, |deleted| deleted.n())))
+        let n_rows = self.row_groups.iter().map(|group| group.rows).sum::<u64>();
+        let n_deleted = self.file.deleted_rows.as_ref().map_or(0, DeletedRows::n);
+        Some(n_rows.saturating_sub(n_deleted).min(self.file.size))
     }
 
     fn column_types(&self) -> &[(String, DataType)] {
@@ -221,7 +222,7 @@ fn row_groups(parquet: &ParquetFile, text: &str) -> Result<Vec<RowGroup>> {
     let file = &parquet.file;
     let groups: Vec<RowGroup> = caught(&file.url, || Ok((0..parquet.n_row_groups()).map(group).collect()))?;
     let (n_rows, deleted) = (groups.iter().map(|group| group.rows).sum::<u64>(), file.deleted_rows.as_ref());
-    match deleted.and_then(|deleted| deleted.last()) {
+    match deleted.and_then(DeletedRows::last) {
         Some(last) if last >= n_rows => Err(bad_file(
             &file.url,
             format!("it has {n_rows} rows, and its table says that row {} is deleted", last + 1),

@@ -146,7 +146,15 @@ impl FileList {
         let mut lines = futures::stream::iter(self.lines.clone()).map(of_line).buffered(LINES_AT_ONCE);
         let mut all = FoundFiles::default();
         while let Some(found) = lines.try_next().await? {
-            all.files.extend(found.files);
+            for (url, file) in found.files {
+                let deleted_rows = file.deleted_rows.clone();
+                let known = all.files.insert(url, file);
+                if let Some(known) = known.filter(|known| known.deleted_rows != deleted_rows) {
+                    let reason =
+                        "two lines name it, and their tables have deleted other rows of it: name one of the tables";
+                    return Err(bad_format(known.url, reason));
+                }
+            }
             all.unusable.extend(found.unusable);
         }
         Ok(all)
@@ -162,8 +170,8 @@ pub fn night_pattern(documents: &str, dt: &str) -> String {
 
 /// Finds the files that a pattern names.
 async fn find(storage: &Storage, pattern: &str, versions: TableVersions) -> Result<FoundFiles> {
-    if iceberg_table::is_metadata_file(pattern) {
-        return iceberg_table::live_files_by(storage, pattern, versions).await;
+    if let Some((metadata, below)) = iceberg_table::metadata_file(pattern) {
+        return iceberg_table::live_files_by(storage, metadata, &below, versions).await;
     }
     let listing = match storage.listing(pattern, "documents").await {
         Err(refused) => {

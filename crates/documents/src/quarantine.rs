@@ -37,7 +37,7 @@ impl Default for InputPolicy {
         Self {
             max_bad_rows: 0,
             max_bad_files: 0,
-            max_ignored_files: 0,
+            max_ignored_files: u64::MAX,
             max_doc_bytes: 64 << 20,
             on_duplicate_id: None,
             max_repeated_ids: MAX_REPEATED_IDS,

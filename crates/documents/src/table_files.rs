@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_fault::{Fault, Result, Words, words};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, words};
 use nearprint_storage::{DeletedRows, Folder, InputFile, Storage, TableFormat, bad_file, bad_format};
 
 use super::reader::Format;
+use crate::error::{Absent, documents_missing};
 
 /// A file that a table names.
 #[derive(Debug)]
@@ -59,7 +60,11 @@ pub async fn look_up(
     let mut files = BTreeMap::new();
     for named in relative {
         let url = root.join(&named.path).url().to_owned();
-        let file = listed.remove(&url).ok_or_else(|| gone(&named))?;
+        let file = match listed.remove(&url) {
+            Some(file) => file,
+            // Listings leave out hidden names.
+            None => root.join(&named.path).find().await?.ok_or_else(|| gone(&named))?,
+        };
         storage.refuse_links_outside([&file])?;
         files.insert(url, checked(file, named)?);
     }
@@ -97,6 +102,19 @@ fn checked(file: InputFile, named: TableFile) -> Result<InputFile> {
         return Err(bad_file(&file.url, "its table has files that are not Parquet"));
     }
     Ok(file.without(named.deleted_rows))
+}
+
+/// Makes the error of a table, or a partition of it, that has no files.
+pub fn nothing_there(root: &Folder, below: &[String], versions: TableVersions) -> Fault {
+    let place = below.iter().fold(root.url().to_owned(), |place, name| format!("{place}/{name}"));
+    match versions.since {
+        Some(since) => {
+            let reason =
+                words!["no documents at ", Part::Place, format!(": the table got no files there since {since}")];
+            Fault::new(ErrorKind::InputMissing, reason).at(place).about(Absent::Missing)
+        }
+        None => documents_missing(place),
+    }
 }
 
 /// Makes the error of a table that is not whole.

@@ -11,13 +11,13 @@ use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format};
 
-use crate::manifests::{DeleteFile, SnapshotFiles};
+use crate::manifests::{DataFile, DeleteFile, SnapshotFiles};
 
 /// The columns of a file that deletes rows by their numbers.
 const FILE_PATH: &str = "file_path";
 const POSITION: &str = "pos";
 
-/// Returns the deleted rows of the files of a snapshot, by their paths. `place` finds a file of the table by its path.
+/// Returns the deleted rows of those files of a snapshot that are wanted, by their paths. `place` finds a file of the table by its path.
 ///
 /// # Errors
 /// A file that says which rows are deleted is gone or damaged, names values in place of rows, or lies where `place` does not
@@ -29,31 +29,29 @@ pub async fn deleted_rows(
     let sequences: BTreeMap<&str, i64> = files.data.iter().map(|file| (file.path.as_str(), file.sequence)).collect();
     let mut rows: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut vectors: BTreeMap<String, DeletedRows> = BTreeMap::new();
-    // A file that was added after the deletes keeps its rows.
-    let is_later = |file: &str, deletes: &DeleteFile| sequences.get(file).is_none_or(|&added| added > deletes.sequence);
     for deletes in &files.deletes {
-        if deletes.of.as_deref().is_some_and(|of| is_later(of, deletes)) {
+        // A file that was added after the deletes keeps its rows.
+        let is_about = |file: &str| sequences.get(file).is_some_and(|&added| added <= deletes.sequence);
+        if deletes.by_value {
+            if files.data.iter().any(|file| deletes.is_about_values_of(file)) {
+                let reason = "the Iceberg table deletes rows by their values (equality deletes): let its engine write the \
+                              files anew, such as by rewrite_data_files";
+                return Err(bad_format(place(&deletes.path)?.url(), reason));
+            }
+            continue;
+        }
+        if deletes.of.as_deref().is_some_and(|of| !is_about(of)) {
             continue;
         }
         let at = place(&deletes.path)?;
-        if deletes.by_value {
-            let reason = "the Iceberg table deletes rows by their values (equality deletes): let its engine write the files \
-                          anew, such as by rewrite_data_files";
-            return Err(bad_format(at.url(), reason));
-        }
         match (deletes.format.as_str(), &deletes.of, deletes.vector) {
             ("puffin", Some(of), Some(range)) => {
-                let vector = vector(&at, range).await?;
                 // A vector has all deleted rows of its file.
-                vectors.insert(of.clone(), vector);
-            }
-            ("parquet", ..) => {
-                for (file, row) in positions(&at).await? {
-                    if !is_later(&file, deletes) {
-                        rows.entry(file).or_default().push(row);
-                    }
+                if vectors.insert(of.clone(), vector(&at, range).await?).is_some() {
+                    return Err(bad_format(at.url(), format!("the Iceberg table has two deletion vectors of {of}")));
                 }
             }
+            ("parquet", ..) => positions(&at, is_about, &mut rows).await?,
             (format, ..) => {
                 let reason =
                     format!("the Iceberg table has deletes in a file of the format {format}, which is not read");
@@ -83,22 +81,38 @@ async fn vector(place: &Folder, (offset, size): (u64, u64)) -> Result<DeletedRow
     DeletedRows::of_framed(&bytes).map_err(|reason| bad_file(&file.url, format!("{reason} (at byte {offset})")))
 }
 
-/// Reads files and numbers of their rows, counted from 0.
-async fn positions(place: &Folder) -> Result<Vec<(String, u64)>> {
+/// Adds the numbers of rows, counted from 0, of the files that the deletes are about.
+async fn positions(
+    place: &Folder,
+    is_about: impl Fn(&str) -> bool,
+    rows: &mut BTreeMap<String, Vec<u64>>,
+) -> Result<()> {
     let parquet = ParquetFile::open(place.file().await?).await?;
     let mut batches = parquet.stream(parquet.whole(&[FILE_PATH, POSITION]))?;
-    let mut all = Vec::new();
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: place.url() };
         let bad =
             |e: &dyn std::fmt::Display| bad_file(place.url(), format!("it has no deletes of an Iceberg table: {e}"));
         let files = cast(columns.get(FILE_PATH)?, &DataType::Utf8).map_err(|e| bad(&e))?;
-        let rows = cast(columns.get(POSITION)?, &DataType::Int64).map_err(|e| bad(&e))?;
-        for (file, row) in files.as_string::<i32>().iter().zip(rows.as_primitive::<Int64Type>()) {
+        let numbers = cast(columns.get(POSITION)?, &DataType::Int64).map_err(|e| bad(&e))?;
+        for (file, row) in files.as_string::<i32>().iter().zip(numbers.as_primitive::<Int64Type>()) {
             let row = row.and_then(|row| u64::try_from(row).ok());
             let (Some(file), Some(row)) = (file, row) else { return Err(bad(&"a row has no file or no number")) };
-            all.push((file.to_owned(), row));
+            if !is_about(file) {
+                continue;
+            }
+            match rows.get_mut(file) {
+                Some(known) => known.push(row),
+                None => drop(rows.insert(file.to_owned(), vec![row])),
+            }
         }
     }
-    Ok(all)
+    Ok(())
+}
+
+impl DeleteFile {
+    /// Returns whether deletes by values are about a file: it was added before them, and is of their partition.
+    fn is_about_values_of(&self, file: &DataFile) -> bool {
+        file.sequence < self.sequence && (self.partition.is_empty() || self.partition == file.partition)
+    }
 }

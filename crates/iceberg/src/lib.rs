@@ -9,5 +9,5 @@ mod manifests;
 mod table;
 
 pub use deletes::deleted_rows;
-pub use manifests::{DataFile, DeleteFile, SnapshotFiles};
-pub use table::{PartitionField, Schema, SchemaField, Snapshot, Table, newest_metadata};
+pub use manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles};
+pub use table::{PartitionField, Schema, Snapshot, Table, newest_metadata};

@@ -8,7 +8,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_storage::{Folder, bad_file, date_of_day};
 
-use crate::table::{Snapshot, Table};
+use crate::table::{PartitionField, Snapshot, Table};
 
 /// The number of manifests that are read at once.
 const MANIFESTS_AT_ONCE: usize = 16;
@@ -31,11 +31,21 @@ pub struct DataFile {
     pub format: String,
     /// The size in bytes.
     pub bytes: u64,
-    /// The values by which it is partitioned, as folders have them in their names: name and value. `None`: NULL, or a value
-    /// that is neither a date, a number, a truth value nor a string as it is.
-    pub partition: Vec<(String, Option<String>)>,
+    /// The values by which it is partitioned, with their names.
+    pub partition: Vec<(String, PartitionValue)>,
     /// The number of the change that added its rows.
     pub sequence: i64,
+}
+
+/// A value by which a file is partitioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartitionValue {
+    /// As folders have it in their names: a date, a number, a truth value or a string.
+    Shown(String),
+    /// NULL.
+    Null,
+    /// Any other value, as its writer shows it to its own programs.
+    Other(String),
 }
 
 /// A file that says which rows are deleted.
@@ -47,6 +57,8 @@ pub struct DeleteFile {
     pub format: String,
     /// It names values that rows have, and not the numbers of rows.
     pub by_value: bool,
+    /// The values by which it is partitioned, with their names. Without any, it is about files of all partitions.
+    pub partition: Vec<(String, PartitionValue)>,
     /// The one file of which it deletes rows, if that is known.
     pub of: Option<String>,
     /// The bytes of the file in which the deletion vector is.
@@ -106,16 +118,12 @@ impl SnapshotFiles {
         let format = file.text("file_format")?.to_ascii_lowercase();
         let sequence = entry.integer_or("sequence_number", inherited)?;
         let content = file.integer_or("content", DATA)?;
+        let spec = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
+        let partition = partition(&file, table.partition_fields(spec))?;
         if content == DATA {
             let bytes = file.integer("file_size_in_bytes")?;
             let bytes = u64::try_from(bytes).map_err(|_| entry.bad(&format!("{path} has {bytes} bytes")))?;
-            let spec = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
-            let values = file.record("partition")?;
-            let partition = table.partition_fields(spec).iter().map(|field| {
-                let value = values.get(&field.name).and_then(|value| shown(value, &field.transform));
-                (field.name.clone(), value)
-            });
-            self.data.push(DataFile { path, format, bytes, partition: partition.collect(), sequence });
+            self.data.push(DataFile { path, format, bytes, partition, sequence });
             return Ok(());
         }
         let range = (file.optional_integer("content_offset")?, file.optional_integer("content_size_in_bytes")?);
@@ -124,21 +132,40 @@ impl SnapshotFiles {
             _ => None,
         };
         let of = file.get("referenced_data_file").and_then(text_of).map(str::to_owned);
-        self.deletes.push(DeleteFile { path, format, by_value: content == EQUALITY_DELETES, of, vector, sequence });
+        let by_value = content == EQUALITY_DELETES;
+        self.deletes.push(DeleteFile { path, format, by_value, partition, of, vector, sequence });
         Ok(())
     }
 }
 
+/// Returns the values by which a file is partitioned. They stand in the order of the fields: the manifest may have other names,
+/// because Avro does not allow all names, and because fields may be renamed.
+fn partition(file: &Record<'_>, fields: &[PartitionField]) -> Result<Vec<(String, PartitionValue)>> {
+    let values = match file.get("partition") {
+        Some(Value::Record(values)) => values.as_slice(),
+        None if fields.is_empty() => &[],
+        _ => return Err(file.bad("a file has no partition")),
+    };
+    if values.len() != fields.len() {
+        return Err(file.bad("a partition has not as many values as the table says"));
+    }
+    let named = fields.iter().zip(values);
+    Ok(named.map(|(field, (_, value))| (field.name.clone(), shown(value, &field.transform))).collect())
+}
+
 /// Returns a value of a partition as the name of a folder has it, if there is a way that everybody takes.
-fn shown(value: &Value, transform: &str) -> Option<String> {
-    match (transform, value) {
+fn shown(value: &Value, transform: &str) -> PartitionValue {
+    let text = match (transform, value) {
+        (_, Value::Union(_, value)) => return shown(value, transform),
+        (_, Value::Null) => return PartitionValue::Null,
         ("identity" | "day", Value::Date(days)) | ("day", Value::Int(days)) => date_of_day(*days),
         ("identity", Value::Int(number)) => Some(number.to_string()),
         ("identity", Value::Long(number)) => Some(number.to_string()),
         ("identity", Value::Boolean(value)) => Some(value.to_string()),
         ("identity", Value::String(text)) => Some(text.clone()),
         _ => None,
-    }
+    };
+    text.map_or_else(|| PartitionValue::Other(format!("{value:?}")), PartitionValue::Shown)
 }
 
 /// Returns the records of an Avro file.

@@ -6,9 +6,12 @@ use std::io::Read;
 use nearprint_fault::{Result, foreign};
 use nearprint_storage::{Folder, bad_file, bad_format};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// The newest version of the format that is known.
 const NEWEST_FORMAT: u8 = 3;
+/// The most bytes of metadata that are unpacked. A table of a million snapshots has fewer.
+const MOST_BYTES: u64 = 1 << 30;
 /// The bytes with which a compressed file of metadata begins.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
@@ -39,17 +42,48 @@ pub struct Table {
 pub struct Schema {
     #[serde(default)]
     schema_id: i32,
-    /// The columns, without those inside of them.
-    pub fields: Vec<SchemaField>,
+    fields: Vec<SchemaField>,
 }
 
-/// A column. Its number stays, whatever its name becomes.
+/// A column, or one within another. Its number stays, whatever its name becomes.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SchemaField {
-    /// The number.
-    pub id: i32,
-    /// The name.
-    pub name: String,
+    id: i32,
+    name: String,
+    #[serde(default, rename = "type")]
+    kind: FieldType,
+}
+
+/// The type of a column, as far as it has columns within.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum FieldType {
+    Struct { fields: Vec<SchemaField> },
+    Other(IgnoredAny),
+}
+
+impl Default for FieldType {
+    fn default() -> Self {
+        Self::Other(IgnoredAny)
+    }
+}
+
+impl Schema {
+    /// Returns the columns with their numbers, those within others by the names that lead to them.
+    fn columns(&self) -> Vec<(i32, String)> {
+        fn add(fields: &[SchemaField], within: &str, found: &mut Vec<(i32, String)>) {
+            for SchemaField { id, name, kind } in fields {
+                let name = format!("{within}{name}");
+                if let FieldType::Struct { fields } = kind {
+                    add(fields, &format!("{name}."), found);
+                }
+                found.push((*id, name));
+            }
+        }
+        let mut found = Vec::new();
+        add(&self.fields, "", &mut found);
+        found
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -77,26 +111,38 @@ pub struct Snapshot {
     pub id: i64,
     /// The path of the list of manifests.
     pub manifest_list: Option<String>,
+    /// The number of the change that made it. Tables of version 1 of the format have none.
+    #[serde(default)]
+    pub sequence_number: i64,
 }
 
-/// Returns the file of metadata of the newest state that the folder of a table has: the one that `version-hint.text` names, or
-/// else the one with the greatest number.
+/// Returns the file of metadata of the newest state that the folder of a table has: the one that `version-hint.text` names, and
+/// the ones that follow it, since the hint is written after them; or without a hint the one with the greatest number.
 ///
 /// # Errors
-/// There is none, two files have that number, or the folder cannot be read.
+/// There is none, two files have that number, the hint names a file that is not there, or the folder cannot be read.
 pub async fn newest_metadata(root: &Folder) -> Result<Folder> {
     let folder = root.join("metadata");
     let names = folder.names().await?;
+    let refused = |reason: String| bad_format(root.url(), format!("this is an Iceberg table, and {reason}"));
     if let Some(hint) = folder.join("version-hint.text").get().await? {
         let hint = String::from_utf8_lossy(&hint).trim().to_owned();
-        let named =
-            [format!("v{hint}.metadata.json"), format!("v{hint}.gz.metadata.json"), format!("{hint}.metadata.json")];
-        if let Some(name) = named.into_iter().find(|name| names.contains(name)) {
-            return Ok(folder.join(&name));
+        let of = |version: &str| {
+            let forms = ["metadata.json", "gz.metadata.json", "metadata.json.gz"];
+            let named = forms.into_iter().map(|form| format!("v{version}.{form}")).find(|name| names.contains(name));
+            named.or_else(|| Some(format!("{version}.metadata.json")).filter(|name| names.contains(name)))
+        };
+        let absent = || refused(format!("its version-hint.text names version {hint}, which is not there: restore it"));
+        let mut newest = of(&hint).ok_or_else(absent)?;
+        let mut number = hint.parse::<u64>().ok();
+        while let Some(next) = number.map(|number| number + 1).and_then(|next| Some((next, of(&next.to_string())?))) {
+            (number, newest) = (Some(next.0), next.1);
         }
+        return Ok(folder.join(&newest));
     }
     let numbered = |name: &String| {
-        let digits = name.strip_suffix(".metadata.json")?.trim_start_matches('v');
+        let stem = name.strip_suffix(".metadata.json").or_else(|| name.strip_suffix(".metadata.json.gz"))?;
+        let digits = stem.trim_start_matches('v');
         let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
         digits.get(..end)?.parse::<u64>().ok().map(|number| (number, name.clone()))
     };
@@ -108,13 +154,10 @@ pub async fn newest_metadata(root: &Folder) -> Result<Folder> {
         Some((_, names)) if names.len() == 1 => Ok(folder.join(&names[0])),
         Some((_, mut names)) => {
             names.sort();
-            let reason = format!(
-                "this is an Iceberg table, and {} are of the same age: name the one that its catalog has as the documents",
-                names.join(" and ")
-            );
-            Err(bad_format(root.url(), reason))
+            let names = names.join(" and ");
+            Err(refused(format!("{names} are of the same age: name the one that its catalog has as the documents")))
         }
-        None => Err(bad_format(root.url(), "this is an Iceberg table without metadata")),
+        None => Err(refused("it has no metadata".to_owned())),
     }
 }
 
@@ -127,7 +170,7 @@ impl Table {
         let mut content = place.get().await?.ok_or_else(|| bad_file(place.url(), "it is gone"))?.to_vec();
         if content.starts_with(&GZIP) {
             let mut plain = Vec::new();
-            let unpacked = flate2::read::MultiGzDecoder::new(&content[..]).read_to_end(&mut plain);
+            let unpacked = flate2::read::MultiGzDecoder::new(&content[..]).take(MOST_BYTES).read_to_end(&mut plain);
             unpacked.map_err(|e| bad_file(place.url(), format!("it cannot be unpacked: {e}")))?;
             content = plain;
         }
@@ -179,13 +222,12 @@ impl Table {
     /// Returns a column that had another name before, or whose name was that of another column: files that were written then
     /// have it under that name.
     #[must_use]
-    pub fn renamed_column(&self) -> Option<&str> {
+    pub fn renamed_column(&self) -> Option<String> {
         let current = self.schemas.iter().find(|schema| Some(schema.schema_id) == self.current_schema_id);
-        let current = current.or(self.schema.as_ref())?;
-        let before = || self.schemas.iter().flat_map(|schema| &schema.fields);
-        let is_other = |now: &SchemaField, then: &SchemaField| (now.id == then.id) != (now.name == then.name);
-        let renamed = current.fields.iter().find(|now| before().any(|then| is_other(now, then)));
-        renamed.map(|field| field.name.as_str())
+        let current = current.or(self.schema.as_ref())?.columns();
+        let before: Vec<(i32, String)> = self.schemas.iter().flat_map(Schema::columns).collect();
+        let is_other = |(id, name): &(i32, String)| before.iter().any(|then| (then.0 == *id) != (then.1 == *name));
+        current.into_iter().find(|column| is_other(column)).map(|(_, name)| name)
     }
 }
 
@@ -203,14 +245,24 @@ mod tests {
 
     #[test]
     fn a_column_that_was_renamed_or_takes_the_name_of_another_one_is_found() {
-        let before = r#"{"schema-id": 0, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "body"}]}"#;
+        let doc = r#"{"id": 4, "name": "doc", "type": {"type": "struct", "fields": [{"id": 5, "name": "a", "type": "int"}]}}"#;
+        let before =
+            format!(r#"{{"schema-id": 0, "fields": [{{"id": 1, "name": "id"}}, {{"id": 2, "name": "body"}}, {doc}]}}"#);
         for (now, renamed) in [
             (r#"{"id": 1, "name": "id"}, {"id": 2, "name": "text"}"#, Some("text")),
             (r#"{"id": 1, "name": "id"}, {"id": 3, "name": "body"}"#, Some("body")),
             (r#"{"id": 1, "name": "id"}, {"id": 2, "name": "body"}, {"id": 3, "name": "text"}"#, None),
+            (
+                r#"{"id": 4, "name": "doc", "type": {"type": "struct", "fields": [{"id": 6, "name": "a", "type": "int"}]}}"#,
+                Some("doc.a"),
+            ),
+            (
+                r#"{"id": 4, "name": "doc", "type": {"type": "struct", "fields": [{"id": 5, "name": "a", "type": "int"}]}}"#,
+                None,
+            ),
         ] {
             let table = table(&format!(r#"{before}, {{"schema-id": 1, "fields": [{now}]}}"#));
-            assert_eq!(table.renamed_column(), renamed, "{now}");
+            assert_eq!(table.renamed_column().as_deref(), renamed, "{now}");
         }
     }
 

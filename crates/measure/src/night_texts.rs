@@ -84,11 +84,12 @@ impl NightTexts<'_> {
         Ok(texts)
     }
 
-    /// Returns the texts of documents of a night.
-    async fn texts_of(&self, dt: &str, files: NightFiles, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Text>> {
-        if wanted.is_empty() {
-            return Ok(BTreeMap::new());
-        }
+    /// Returns the documents of a night's files that are as the run read them, without the rows that the night left out; and
+    /// what texts are that are not among them.
+    ///
+    /// # Errors
+    /// A file that has not changed cannot be read.
+    pub async fn documents(&self, dt: &str, files: NightFiles) -> Result<(Documents, Text)> {
         let (mut unchanged, mut missing) = (Vec::new(), Text::NotFound);
         for input in files.inputs {
             match input {
@@ -107,6 +108,15 @@ impl NightTexts<'_> {
         let mut documents = Documents::of_files(unchanged, columns, self.max_doc_bytes).await?;
         documents.limit(self.limits.clone());
         documents.leave_out(files.left_out);
+        Ok((documents, missing))
+    }
+
+    /// Returns the texts of documents of a night.
+    async fn texts_of(&self, dt: &str, files: NightFiles, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Text>> {
+        if wanted.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let (documents, missing) = self.documents(dt, files).await?;
         let mut found = documents.texts_of(wanted.clone()).await?;
         let mut text = |id: &str| match found.remove(id).flatten() {
             Some(text) => Text::Found { dt: dt.to_owned(), text: text.into() },

@@ -23,6 +23,9 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     let DocumentPlace::Pattern { pattern: root, .. } = &request.documents else {
         return opening.await;
     };
+    if request.is_of_a_whole_table() {
+        return opening.await;
+    }
     let pattern = night.name();
     warn_of_misnamed_nights(storage, root).await;
     let nights = NightPlace::parse(root).nights(storage)?;

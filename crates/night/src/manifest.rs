@@ -137,7 +137,7 @@ pub(crate) struct InputRecord {
 
 impl InputRecord {
     pub(crate) fn of(file: &InputFile) -> Self {
-        let deleted_rows = file.deleted_rows.as_deref().cloned();
-        Self { url: file.url.clone(), bytes: file.size, version: file.version.clone(), deleted_rows }
+        let InputFile { url, size, version, deleted_rows, .. } = file;
+        Self { url: url.clone(), bytes: *size, version: version.clone(), deleted_rows: deleted_rows.clone() }
     }
 }

@@ -324,9 +324,23 @@ impl RunRequest {
         refuse_written(storage, &self.references, &written)
     }
 
+    /// Returns whether the night is what a table at one place got since a version.
+    pub(crate) fn is_of_a_whole_table(&self) -> bool {
+        match &self.documents {
+            DocumentPlace::Pattern { pattern, versions } => {
+                versions.since.is_some() && !NightPlace::parse(pattern).has_date()
+            }
+            DocumentPlace::List(_) => false,
+        }
+    }
+
     /// Returns the place of the night's documents.
     pub(crate) fn night_documents(&self) -> DocumentPlace {
         match &self.documents {
+            // What a table got since a version is the night, unless the path says where the date is.
+            DocumentPlace::Pattern { versions, .. } if self.is_of_a_whole_table() => {
+                DocumentPlace::Pattern { pattern: self.documents.name().to_owned(), versions: *versions }
+            }
             DocumentPlace::Pattern { pattern, versions } => {
                 DocumentPlace::Pattern { pattern: night_pattern(pattern, &self.dt), versions: *versions }
             }

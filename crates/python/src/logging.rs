@@ -5,12 +5,14 @@
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use nearprint_storage::locked;
 use pyo3::prelude::*;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -23,12 +25,14 @@ struct Line {
 }
 
 static LINES: Mutex<VecDeque<Line>> = Mutex::new(VecDeque::new());
+/// The number of lines that had no room.
+static N_LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Begins to note lines, in a process that goes on after its calls. A process that is the command's writes its own.
 pub(crate) fn note() {
     static NOTED: OnceLock<()> = OnceLock::new();
     // Whoever has set another subscriber before gets the lines there.
-    NOTED.get_or_init(|| drop(tracing_subscriber::registry().with(Notes).try_init()));
+    NOTED.get_or_init(|| drop(tracing_subscriber::registry().with(Notes.with_filter(LevelFilter::INFO)).try_init()));
 }
 
 struct Notes;
@@ -37,7 +41,7 @@ impl<S: Subscriber> Layer<S> for Notes {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
         // Logs of other libraries may hold keys and headers of requests.
-        if *metadata.level() > Level::INFO || !metadata.target().starts_with("nearprint") {
+        if !metadata.target().starts_with("nearprint") {
             return;
         }
         let mut text = Text::default();
@@ -45,6 +49,7 @@ impl<S: Subscriber> Layer<S> for Notes {
         let mut lines = locked(&LINES);
         if lines.len() == MOST_LINES {
             lines.pop_front();
+            N_LOST.fetch_add(1, Ordering::Relaxed);
         }
         lines.push_back(Line { level: *metadata.level(), text: format!("{}{}", text.message, text.fields) });
     }
@@ -66,21 +71,31 @@ impl Visit for Text {
     }
 }
 
-/// Hands the lines that wait to the logger `nearprint`.
+/// Hands the lines that wait to the logger `nearprint`, one after another: if a handler raises, the others wait on.
 pub(crate) fn hand_over(py: Python<'_>) -> PyResult<()> {
-    let lines: Vec<Line> = locked(&LINES).drain(..).collect();
-    if lines.is_empty() {
-        return Ok(());
-    }
+    let next = || locked(&LINES).pop_front();
+    let Some(mut line) = next() else { return Ok(()) };
     let logger = py.import("logging")?.call_method1("getLogger", ("nearprint",))?;
-    for Line { level, text } in lines {
-        // The numbers of Python's levels.
-        let level = match level {
-            Level::ERROR => 40,
-            Level::WARN => 30,
-            _ => 20,
-        };
-        logger.call_method1("log", (level, "%s", text))?;
+    let log = |level: u8, text: &str| logger.call_method1("log", (level, "%s", text)).map(drop);
+    let n_lost = N_LOST.swap(0, Ordering::Relaxed);
+    if n_lost > 0 {
+        log(WARNING, &format!("{n_lost} log lines had no room, because no call handed them over"))?;
     }
-    Ok(())
+    loop {
+        let level = match line.level {
+            Level::ERROR => ERROR,
+            Level::WARN => WARNING,
+            _ => INFO,
+        };
+        log(level, &line.text)?;
+        line = match next() {
+            Some(next) => next,
+            None => return Ok(()),
+        };
+    }
 }
+
+/// Python's levels.
+const ERROR: u8 = 40;
+const WARNING: u8 = 30;
+const INFO: u8 = 20;

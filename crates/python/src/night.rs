@@ -42,16 +42,11 @@ pub(crate) fn run<'py>(
     };
     let work = move || Ok(night(arguments, &told, engine.as_ref())?);
     let summary = watched(py, PATIENCE, move || stopped.stop(), &mut look, work);
-    match summary {
-        Ok(summary) => {
-            look(py)?;
-            from_json(py, &summary)
-        }
-        Err(raised) => {
-            logging::hand_over(py)?;
-            Err(raised)
-        }
+    // The night has ended, well or not: what the caller's functions raise now takes nothing back.
+    if let Err(raised) = if summary.is_ok() { look(py) } else { logging::hand_over(py) } {
+        raised.write_unraisable(py, None);
     }
+    from_json(py, &summary?)
 }
 
 /// Runs the command. `arguments` begin with the name of the program. `engine`, if there is one, runs the tasks of `run`.

@@ -252,7 +252,7 @@ def test_delta_tables_that_are_not_read_are_refused_by_their_reason(tmp_path):
         tmp_path / "by-id": (65, "it is a partition column of the Delta table"),
         tmp_path / "plain": (78, "without the partition column 'dt' (it has none)"),
         tmp_path / "no-log": (65, "its log has no version at all"),
-        f"{tmp_path}/whole/dt={{dt}}/*.parquet": (65, "is a Delta Lake table"),
+        f"{tmp_path}/whole/dt={{dt}}/*.parquet": (65, "is a Delta table: rows that it removed still stand"),
         "delta://table": (64, "use a local path or s3://bucket/prefix"),
         "iceberg://catalog/pages": (64, "use a local path or s3://bucket/prefix"),
     }

@@ -142,7 +142,7 @@ async fn text(
     id: &str,
 ) -> Result<std::result::Result<String, String>> {
     // The text is only shown, so files that cannot be read are passed over, as in a run.
-    let policy = InputPolicy { max_bad_files: u64::MAX, max_ignored_files: u64::MAX, ..InputPolicy::default() };
+    let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
     let place = DocumentPlace::Pattern {
         pattern: pattern.to_owned(),
         versions: TableVersions { version: request.documents_version, since: None },

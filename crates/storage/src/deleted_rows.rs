@@ -1,6 +1,7 @@
 //! Rows of a file that do not count.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,14 +9,16 @@ use roaring::RoaringTreemap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The rows of a file that its table has deleted, counted from 0. The file still holds them.
+/// The rows of a file that its table has deleted, counted from 0. The file still holds them. Clones share them.
 ///
 /// As text, it is a 64-bit Roaring bitmap in the portable format, in base64.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
-pub struct DeletedRows {
-    rows: RoaringTreemap,
+pub struct DeletedRows(Arc<Rows>);
+
+struct Rows {
+    bitmap: RoaringTreemap,
     text: String,
 }
 
@@ -69,7 +72,7 @@ impl DeletedRows {
     fn of_rows(rows: RoaringTreemap) -> Result<Self, String> {
         let mut bytes = Vec::with_capacity(rows.serialized_size());
         rows.serialize_into(&mut bytes).map_err(|e| e.to_string())?;
-        Ok(Self { rows, text: STANDARD.encode(bytes) })
+        Ok(Self(Arc::new(Rows { bitmap: rows, text: STANDARD.encode(bytes) })))
     }
 
     /// Takes the numbers of rows, counted from 0, in any order.
@@ -83,19 +86,19 @@ impl DeletedRows {
     /// Returns whether a row, counted from 0, is deleted.
     #[must_use]
     pub fn contains(&self, row: u64) -> bool {
-        self.rows.contains(row)
+        self.0.bitmap.contains(row)
     }
 
     /// Returns the number of deleted rows.
     #[must_use]
     pub fn n(&self) -> u64 {
-        self.rows.len()
+        self.0.bitmap.len()
     }
 
     /// Returns the last deleted row, counted from 0.
     #[must_use]
     pub fn last(&self) -> Option<u64> {
-        self.rows.max()
+        self.0.bitmap.max()
     }
 }
 
@@ -110,13 +113,13 @@ impl TryFrom<String> for DeletedRows {
 
 impl From<DeletedRows> for String {
     fn from(rows: DeletedRows) -> Self {
-        rows.text
+        rows.0.text.clone()
     }
 }
 
 impl PartialEq for DeletedRows {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.0.text == other.0.text
     }
 }
 
@@ -130,7 +133,7 @@ impl PartialOrd for DeletedRows {
 
 impl Ord for DeletedRows {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.text.cmp(&other.text)
+        self.0.text.cmp(&other.0.text)
     }
 }
 

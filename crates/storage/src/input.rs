@@ -1,7 +1,6 @@
 //! Input files. Each is bound to the version that was listed.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
@@ -52,7 +51,7 @@ pub struct InputFile {
     /// The time of the last write, by the store's clock.
     pub modified: SystemTime,
     /// The rows that do not count, if the table of the file has deleted some.
-    pub deleted_rows: Option<Arc<DeletedRows>>,
+    pub deleted_rows: Option<DeletedRows>,
 }
 
 /// Bytes of a local file that a stream reads at once. This is just enough to keep a disk busy, because the allocator
@@ -81,7 +80,7 @@ impl InputFile {
     /// Returns the file as one of which some rows do not count.
     #[must_use]
     pub fn without(self, deleted_rows: Option<DeletedRows>) -> Self {
-        Self { deleted_rows: deleted_rows.map(Arc::new), ..self }
+        Self { deleted_rows, ..self }
     }
 
     /// Returns a stream of the file's bytes, in order.

@@ -112,7 +112,12 @@ impl Storage {
             None => local_folder(&self.base, url),
             Some(("hf", rest)) => Err(Fault::usage(hugging_face(url, rest))),
             Some((scheme, _)) => {
-                let reason = format!("{url}: no support for {scheme}://: use a local path or s3://bucket/prefix");
+                let use_this = match scheme {
+                    "s3a" | "s3n" => "write s3://bucket/prefix",
+                    "delta" | "iceberg" => "name the table's folder, as a local path or s3://bucket/prefix",
+                    _ => "use a local path or s3://bucket/prefix",
+                };
+                let reason = format!("{url}: no support for {scheme}://: {use_this}");
                 Err(Fault::usage(reason))
             }
         }

@@ -52,8 +52,9 @@ impl TableFormat {
 }
 
 /// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
-/// `.metadata.json`.
+/// `.metadata.json` or after it.
 fn is_iceberg_metadata(name: &str) -> bool {
     let number = name.strip_prefix('v').unwrap_or(name);
-    name.ends_with(".metadata.json") && number.starts_with(|c: char| c.is_ascii_digit())
+    (name.ends_with(".metadata.json") || name.ends_with(".metadata.json.gz"))
+        && number.starts_with(|c: char| c.is_ascii_digit())
 }

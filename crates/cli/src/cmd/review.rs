@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::io::{BufRead, Write as _};
 
 use console::{Term, measure_text_width};
-use nearprint_documents::night_pattern;
 use nearprint_explain::shown_id;
 use nearprint_fault::{Fault, Result};
 use nearprint_measure::{
@@ -57,9 +56,9 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             estimate: ReviewEstimate { nights: Vec::new(), months: Vec::new() },
         };
         if let Some(request) = request {
-            let drawn = draw_review(&storage, &request, &resources, &progress).await?;
+            let drawn = draw_review(&storage, &request, &answers, &resources, &progress).await?;
             progress.pause();
-            if !answers.has(&request.dt, &drawn.generation) {
+            if !drawn.pairs.is_empty() {
                 (done.n_drawn, done.n_without_texts) = (drawn.pairs.len() as u64, drawn.n_without_texts);
                 answers.pairs.extend(drawn.pairs);
                 answers.write(&storage).await?;
@@ -75,15 +74,11 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
 }
 
 fn request(job: &JobConfig, args: &ReviewArgs, dt: &str) -> std::result::Result<ReviewRequest, Failure> {
-    let (repeats, columns) = job.repeats()?;
-    let pattern = job.documents(None)?;
     Ok(ReviewRequest {
         dt: dt.to_owned(),
         store: job.store(None)?,
-        documents: night_pattern(&pattern, dt).into(),
-        pattern,
-        columns,
-        repeats,
+        documents: job.documents(None)?,
+        columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
@@ -141,14 +136,17 @@ const QUESTION: &str = "same (s), not the same (n), skip (k), back (b), stop (q)
 
 /// Shows a pair on standard error, and reads a line of standard input. `None`: there is no more.
 fn read_line(shown: &str) -> Result<Option<String>> {
-    let mut error = std::io::stderr().lock();
-    let asked = write!(error, "{shown}{QUESTION}").and_then(|()| error.flush());
-    asked.map_err(Fault::io("standard error"))?;
+    // A signal is told of on standard error while this waits, so nothing holds it then.
+    let say = |text: &str| {
+        let mut error = std::io::stderr().lock();
+        write!(error, "{text}").and_then(|()| error.flush()).map_err(Fault::io("standard error"))
+    };
+    say(&format!("{shown}{QUESTION}"))?;
     let mut line = String::new();
     let n = std::io::stdin().lock().read_line(&mut line).map_err(Fault::io("standard input"))?;
     if n == 0 {
         // The report begins on a line of its own.
-        writeln!(error).map_err(Fault::io("standard error"))?;
+        say("\n")?;
     }
     Ok((n > 0).then_some(line))
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nearprint_documents::InputPolicy;
 use nearprint_fault::Fault;
 use nearprint_serve::{DocumentTexts, ServeOptions, Served, Server, StoreAnswers, Token};
 use schemars::JsonSchema;
@@ -79,7 +80,9 @@ fn options(args: &ServeArgs) -> Result<ServeOptions, Failure> {
 
 fn texts(job: &JobConfig) -> Result<Option<DocumentTexts>, Failure> {
     let Some(documents) = job.documents.clone() else { return Ok(None) };
-    let ((repeats, columns), policy) = (job.repeats()?, job.input()?);
+    let (repeats, columns) = job.repeats()?;
+    // Texts are only shown: what would stop a night does not matter.
+    let policy = InputPolicy { max_ignored_files: u64::MAX, ..job.input()? };
     Ok(Some(DocumentTexts { documents, version: job.documents_version, columns, policy, repeats }))
 }
 

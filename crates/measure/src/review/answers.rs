@@ -1,9 +1,13 @@
 //! The table of the pairs that people look at, and of their answers: a file of JSON lines.
 
-use nearprint_fault::{Result, foreign};
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use nearprint_fault::{Fault, Result, foreign};
 use nearprint_storage::{Storage, bad_file};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What somebody said of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +52,9 @@ pub struct ReviewedPair {
     pub other_text: String,
     /// The answer, or `null` until there is one.
     pub answer: Option<Answer>,
+    /// What others have added to the line.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, Value>,
 }
 
 /// Returns whether a line is that of a pair.
@@ -60,6 +67,8 @@ pub fn is_reviewed_pair(line: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answers {
     url: String,
+    /// The content of the file as it was read or written last.
+    content: Bytes,
     /// The pairs, in the order in which they were drawn.
     pub pairs: Vec<ReviewedPair>,
 }
@@ -76,20 +85,28 @@ impl Answers {
             let bad = |e| bad_file(url, format!("it is no line of answers ({})", foreign(&e))).row(number);
             serde_json::from_slice(line).map_err(bad)
         });
-        Ok(Self { url: url.to_owned(), pairs: parsed.collect::<Result<_>>()? })
+        let pairs = parsed.collect::<Result<_>>()?;
+        Ok(Self { url: url.to_owned(), content, pairs })
     }
 
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// It cannot be written.
-    pub async fn write(&self, storage: &Storage) -> Result<()> {
+    /// Somebody else has changed it since it was read or written here, or it cannot be written.
+    pub async fn write(&mut self, storage: &Storage) -> Result<()> {
+        let place = storage.folder(&self.url)?;
+        if place.get().await?.unwrap_or_default() != self.content {
+            let reason =
+                "somebody else has changed it meanwhile, and their answers stay: the last one here is not in it";
+            return Err(Fault::try_again(format!("{}: {reason}: start again", self.url)));
+        }
         let mut content = Vec::new();
         for pair in &self.pairs {
-            let line = serde_json::to_vec(pair).map_err(|e| nearprint_fault::Fault::internal("review", e))?;
+            let line = serde_json::to_vec(pair).map_err(|e| Fault::internal("review", e))?;
             content.extend([&line[..], b"\n"].concat());
         }
-        storage.folder(&self.url)?.put(content.into()).await
+        self.content = content.into();
+        place.put(self.content.clone()).await
     }
 
     /// Returns whether pairs of this generation of a night were drawn.

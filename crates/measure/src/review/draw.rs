@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type};
 use futures::TryStreamExt;
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, Repeats};
+use nearprint_documents::DocumentColumns;
 use nearprint_explain::excerpts;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
@@ -20,7 +20,7 @@ use nearprint_tasks::QueryBatch;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::answers::ReviewedPair;
+use super::answers::{Answers, ReviewedPair};
 use crate::night_texts::{NightTexts, Text};
 
 /// The night to review.
@@ -30,14 +30,10 @@ pub struct ReviewRequest {
     pub dt: String,
     /// The store.
     pub store: String,
-    /// The place of the night's documents, as in the run.
-    pub documents: DocumentPlace,
-    /// The pattern of the documents of all nights, as the job file has it.
-    pub pattern: String,
+    /// The place of the documents, as in the run: below it, the paths of HTML files are their ids.
+    pub documents: String,
     /// The columns of the documents, as in the run.
     pub columns: DocumentColumns,
-    /// The rule for rows with one id.
-    pub repeats: Repeats,
     /// The size in bytes above which a text made its row no document, as in the run.
     pub max_doc_bytes: u64,
     /// The profile of the store.
@@ -55,7 +51,7 @@ pub struct ReviewRequest {
 pub struct ReviewDraw {
     /// The generation of the night.
     pub generation: String,
-    /// The pairs, in random order.
+    /// The pairs, in random order. None if some of this generation were drawn before.
     pub pairs: Vec<ReviewedPair>,
     /// The number of drawn pairs of which a text is not where the documents were.
     pub n_without_texts: u64,
@@ -68,7 +64,8 @@ const CONTEXT_CHARS: usize = 120;
 
 /// Draws near-duplicates that the night dropped, by the distance of their fingerprints, and pairs of documents that it kept
 /// although their fingerprints are within the profile's distance, by that of their sketches: the pairs on both sides of the
-/// limits. Each kind gets an equal number, as far as it has so many. The same night and seed give the same pairs.
+/// limits. Each kind gets an equal number, as far as it has so many. The same night and seed give the same pairs. Nothing is
+/// drawn of a generation that `answers` have.
 ///
 /// The memory holds the fingerprints of the night, and the texts that are drawn.
 ///
@@ -77,6 +74,7 @@ const CONTEXT_CHARS: usize = 120;
 pub async fn draw_review(
     storage: &Storage,
     request: &ReviewRequest,
+    answers: &Answers,
     resources: &Resources,
     progress: &Progress,
 ) -> Result<ReviewDraw> {
@@ -85,14 +83,21 @@ pub async fn draw_review(
     let nights = JoinedNights::open(storage, &request.store, &request.dt, &configuration).await?;
     let own = nights.files(&request.dt).await?;
     let generation = own.generation.clone();
+    if answers.has(&request.dt, &generation) {
+        return Ok(ReviewDraw { generation, pairs: Vec::new(), n_without_texts: 0 });
+    }
     progress.start("draw", "files", own.decisions.len() as u64);
     let mut drawn = Drawn { seed: request.seed, most: request.n_sample, kinds: BTreeMap::new() };
     let kept = drawn.add_drops(&own.decisions, progress).await?;
-    let policy = InputPolicy { max_bad_files: u64::MAX, max_ignored_files: u64::MAX, ..InputPolicy::default() };
-    let documents = Documents::open(storage, &request.documents, request.columns.clone(), &policy).await?;
-    let ReviewRequest { documents: place, columns, repeats, profile, analyzer_resources, .. } = request;
-    let mut fingerprint = FingerprintRequest::of(place, columns, profile, analyzer_resources).with_repeats(repeats);
+    let ReviewRequest { documents: place, columns, profile, analyzer_resources, max_doc_bytes, .. } = request;
+    let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
+    let texts = NightTexts { storage, documents: Some(place), columns, max_doc_bytes: *max_doc_bytes, limits };
+    let (documents, _) = texts.documents(&request.dt, own.clone()).await?;
+    let place = place.clone().into();
+    let mut fingerprint = FingerprintRequest::of(&place, columns, profile, analyzer_resources);
+    // The rows that the night left out, because another one has their id, are no documents here either.
     (fingerprint.input.max_bad_rows, fingerprint.input.max_bad_files) = (u64::MAX, u64::MAX);
+    fingerprint.input.max_doc_bytes = *max_doc_bytes;
     let batch = fingerprint_batch(&fingerprint, documents, resources, progress).await?.batch;
     let (of, bits) = (profile.clone(), profile.bits);
     let drawn = blocking("draw", move || {
@@ -101,14 +106,6 @@ pub async fn draw_review(
     })
     .await?;
     let chosen = drawn.chosen();
-    let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
-    let texts = NightTexts {
-        storage,
-        documents: Some(&request.pattern),
-        columns,
-        max_doc_bytes: request.max_doc_bytes,
-        limits,
-    };
     let of_night = |pair: &&Pair| !pair.kind.is_drop;
     let firsts = chosen.iter().map(|(_, pair)| pair.doc_id.as_str());
     let wanted = firsts.chain(chosen.iter().map(|(_, pair)| pair).filter(of_night).map(|pair| pair.other_id.as_str()));
@@ -139,6 +136,7 @@ pub async fn draw_review(
             text,
             other_text,
             answer: None,
+            more: BTreeMap::new(),
         });
     }
     let n_without_texts = (chosen.len() - pairs.len()) as u64;
@@ -242,7 +240,9 @@ impl Drawn {
         Ok(kept_ids)
     }
 
-    /// Offers the pairs of kept documents whose fingerprints are within the profile's distance.
+    /// Offers pairs of kept documents whose fingerprints are within the profile's distance: each document with the one whose
+    /// sketch is nearest. A family of kept documents then counts about as often as it has documents that could go, as
+    /// dropped documents do, and not as often as it has pairs.
     fn add_kept(
         &mut self,
         batch: &QueryBatch,
@@ -259,19 +259,31 @@ impl Drawn {
             batch.rows().map(|row| batch.fingerprints.get(row).copied().filter(|_| is_kept(row))).collect();
         let rows = QueryRows::group(&fingerprints, Arc::clone(&batch.sketches))?;
         let join = HammingJoin::new(verifier.max_distance.into());
+        let mut nearest: BTreeMap<u32, (u32, u32, u32)> = BTreeMap::new();
         join.rows_within(rows, &verifier, bits, |pair| {
-            let sketch_distance = pair.sketch_distance.map_or(0, u32::from);
-            let [a, b] = [pair.a, pair.b].map(|row| batch.id(row).into_owned());
+            let distances = (pair.sketch_distance.map_or(0, u32::from), u32::from(pair.distance));
+            for (row, other) in [(pair.a, pair.b), (pair.b, pair.a)] {
+                let found = (distances.0, distances.1, other);
+                nearest.entry(row).and_modify(|known| *known = found.min(*known)).or_insert(found);
+            }
+        })?;
+        // Two documents that are nearest to each other are one pair.
+        let pairs: BTreeSet<(u32, u32, u32, u32)> = nearest
+            .into_iter()
+            .map(|(row, (sketch, distance, other))| (row.min(other), row.max(other), sketch, distance))
+            .collect();
+        for (a, b, sketch, distance) in pairs {
+            let [a, b] = [a, b].map(|row| batch.id(row).into_owned());
             let (doc_id, other_id) = if a < b { (a, b) } else { (b, a) };
             self.offer(Pair {
-                kind: Kind::of(false, sketch_distance, &begins),
+                kind: Kind::of(false, sketch, &begins),
                 doc_id,
                 other_id,
-                distance: Some(pair.distance.into()),
-                sketch_distance: pair.sketch_distance,
+                distance: Some(distance),
+                sketch_distance: profile.sketch.is_some().then(|| u16::try_from(sketch).ok()).flatten(),
                 lost_share: None,
             });
-        })?;
+        }
         Ok(())
     }
 

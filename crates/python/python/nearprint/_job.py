@@ -14,10 +14,11 @@ from typing import Any, Union
 class Job(Mapping[str, Any]):
     """The keys of a job file, for functions that take a job. Those of tables are in dictionaries.
 
-    >>> job = Job(documents="crawl", store="store", output="results", breakers={"max_cluster": 1000})
+    >>> import nearprint
+    >>> job = nearprint.Job(documents="crawl", store="store", output="results", breakers={"max_cluster": 1000})
     >>> job["breakers"], len(job)
     ({'max_cluster': 1000}, 4)
-    >>> Job({**job, "store": "other"})
+    >>> nearprint.Job({**job, "store": "other"})
     Job(documents='crawl', store='other', output='results', breakers={'max_cluster': 1000})
     """
 

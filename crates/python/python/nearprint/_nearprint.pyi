@@ -1,6 +1,6 @@
 import os
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, Protocol, final, overload
 
 from . import ArrowColumn

@@ -24,7 +24,7 @@ class Progress(NamedTuple):
     """What is counted: `documents`, `bytes`, ..."""
 
 
-Watch = Union[bool, Callable[[Progress], object], None]
+Watch = Union[bool, Callable[[Progress], object], None]  # noqa: UP007
 """True for bars of tqdm, or a function that is called several times a second."""
 
 Called = Callable[[int, int, str, int, int, str], object]

@@ -171,7 +171,7 @@ async fn find_texts(
             break;
         }
         // The texts are only shown, so files that cannot be read are passed over here, as in a run.
-        let policy = InputPolicy { max_bad_files: u64::MAX, max_ignored_files: u64::MAX, ..InputPolicy::default() };
+        let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
         let place = night_pattern(&request.documents, dt).into();
         let opened = Documents::open(storage, &place, request.columns.clone(), &policy).await;
         let mut documents = match opened {
