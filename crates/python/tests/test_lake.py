@@ -123,13 +123,17 @@ def test_a_delta_table_is_read_at_each_version_and_since_each(tmp_path):
         assert night(tmp_path, table, documents_version=version) == rows_of_delta(table, version=version)
         if added := files[newest] - files[version]:
             expected = sorted(row for uri in added for row in listed(pq.read_table(uri)))
-            assert night(tmp_path, table, documents_since=version) == expected
+            assert night(tmp_path, f"{table}/dt={{dt}}", documents_since=version) == expected
         else:
-            assert refused(tmp_path, table, documents_since=version)[0] == 66
-    assert night(tmp_path, table, documents_version=2, documents_since=0) == listed(made(10, 6))
-    for setting in ("documents_version", "documents_since"):
-        code, said = refused(tmp_path, table, **{setting: 99})
-        assert code == 78 and f"{setting}: {table} has no version 99: the newest is {newest}" in said
+            assert refused(tmp_path, f"{table}/dt={{dt}}", documents_since=version)[0] == 66
+    # Without the place of the date in its path, it is the whole table that got them.
+    got = {uri for uri in DeltaTable(table, version=2).file_uris()} - {uri for uri in DeltaTable(table, version=0).file_uris()}
+    expected = sorted(row for uri in got for row in listed(pq.read_table(uri)))
+    assert night(tmp_path, table, documents_version=2, documents_since=0) == expected
+    code, said = refused(tmp_path, table, documents_version=99)
+    assert code == 78 and f"documents_version: {table} has no version 99: the newest is {newest}" in said
+    code, said = refused(tmp_path, table, documents_since=99)
+    assert code == 78 and f"documents_since: {table}: version 99 is later than version {newest}, which is read" in said
     DeltaTable(table).vacuum(0, dry_run=False, enforce_retention_duration=False)
     code, said = refused(tmp_path, table, documents_version=0)
     assert code == 65 and "which is gone: name a newer version" in said
@@ -253,8 +257,8 @@ def test_delta_tables_that_are_not_read_are_refused_by_their_reason(tmp_path):
         tmp_path / "plain": (78, "without the partition column 'dt' (it has none)"),
         tmp_path / "no-log": (65, "its log has no version at all"),
         f"{tmp_path}/whole/dt={{dt}}/*.parquet": (65, "is a Delta table: rows that it removed still stand"),
-        "delta://table": (64, "use a local path or s3://bucket/prefix"),
-        "iceberg://catalog/pages": (64, "use a local path or s3://bucket/prefix"),
+        "delta://table": (64, "name the table's folder, as a local path or s3://bucket/prefix"),
+        "iceberg://catalog/pages": (64, "name the table's folder, as a local path or s3://bucket/prefix"),
     }
     for place, (code, said) in cases.items():
         found = refused(tmp_path, place)

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from ._error import Error
 from ._job import Config, Night, Option, arguments_of, job_file, night_of

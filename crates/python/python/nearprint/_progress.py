@@ -54,7 +54,7 @@ class _Bars:
     """A bar for each step."""
 
     def __init__(self) -> None:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
 
         self._make, self._bar, self._step = tqdm, None, 0
 
