@@ -53,16 +53,8 @@ impl DeletionVector {
     }
 
     async fn read(&self, place: &Folder) -> Result<DeletedRows> {
-        let file = place.file().await?;
-        let offset = self.offset.unwrap_or(0);
-        let end = offset.checked_add(self.size_in_bytes).and_then(|end| end.checked_add(FRAME_BYTES));
-        let Some(end) = end.filter(|&end| end <= file.size) else {
-            let reason =
-                format!("a deletion vector of {} bytes is at byte {offset}, behind its end", self.size_in_bytes);
-            return Err(bad_file(&file.url, reason));
-        };
-        let bytes = file.read_range(offset..end).await?;
-        DeletedRows::of_framed(&bytes).map_err(|reason| bad_file(&file.url, format!("{reason} (at byte {offset})")))
+        let bytes = self.size_in_bytes.saturating_add(FRAME_BYTES);
+        place.file().await?.deletion_vector(self.offset.unwrap_or(0), bytes).await
     }
 }
 

@@ -45,9 +45,9 @@ pub async fn deleted_rows(
         }
         let at = place(&deletes.path)?;
         match (deletes.format.as_str(), &deletes.of, deletes.vector) {
-            ("puffin", Some(of), Some(range)) => {
+            ("puffin", Some(of), Some((at_byte, bytes))) => {
                 // A vector has all deleted rows of its file.
-                if vectors.insert(of.clone(), vector(&at, range).await?).is_some() {
+                if vectors.insert(of.clone(), at.file().await?.deletion_vector(at_byte, bytes).await?).is_some() {
                     return Err(bad_format(at.url(), format!("the Iceberg table has two deletion vectors of {of}")));
                 }
             }
@@ -66,19 +66,6 @@ pub async fn deleted_rows(
         }
     }
     Ok(vectors)
-}
-
-/// Reads a deletion vector at a byte of a file.
-async fn vector(place: &Folder, (offset, size): (u64, u64)) -> Result<DeletedRows> {
-    let file = place.file().await?;
-    let Some(end) = offset.checked_add(size).filter(|&end| end <= file.size) else {
-        return Err(bad_file(
-            &file.url,
-            format!("a deletion vector of {size} bytes is at byte {offset}, behind its end"),
-        ));
-    };
-    let bytes = file.read_range(offset..end).await?;
-    DeletedRows::of_framed(&bytes).map_err(|reason| bad_file(&file.url, format!("{reason} (at byte {offset})")))
 }
 
 /// Adds the numbers of rows, counted from 0, of the files that the deletes are about.

@@ -20,6 +20,7 @@ pub use evaluate::{
     ResemblanceRow, Score, SketchScore, evaluate,
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
+pub use night_texts::NightSource;
 pub use review::{
     Answer, Answers, NightEstimate, ReviewDraw, ReviewEstimate, ReviewRequest, ReviewedPair, StratumEstimate,
     draw_review, estimate_review, is_reviewed_pair,

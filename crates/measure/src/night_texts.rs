@@ -8,7 +8,10 @@ use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
 use nearprint_fault::Result;
 use nearprint_night::{JoinedNights, NightFiles, NightInput};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
+use nearprint_pipeline::Resources;
+use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{InputFile, Progress, Storage};
+use nearprint_tokenize::Resources as AnalyzerResources;
 
 /// A text that was looked for.
 #[derive(Debug, Clone)]
@@ -35,19 +38,53 @@ pub struct Texts {
     pub nights_are_gone: bool,
 }
 
+/// A published night whose texts are read again.
+#[derive(Debug, Clone)]
+pub struct NightSource {
+    /// The night.
+    pub dt: String,
+    /// The store.
+    pub store: String,
+    /// The place of the documents, as in the run: below it, the paths of HTML files are their ids.
+    pub documents: Option<String>,
+    /// The columns of the documents, as in the run.
+    pub columns: DocumentColumns,
+    /// The size in bytes above which a text made its row no document, as in the run.
+    pub max_doc_bytes: u64,
+    /// The profile of the store.
+    pub profile: ProfileConfig,
+    /// The contents of the user dictionary and the stop words.
+    pub analyzer_resources: AnalyzerResources,
+}
+
+impl NightSource {
+    /// Opens the night and those that it was joined with, and returns its own files too.
+    ///
+    /// # Errors
+    /// The night is not published, the profile is not that of the store, or a manifest cannot be read.
+    pub async fn open(&self, storage: &Storage) -> Result<(JoinedNights, NightFiles)> {
+        let html_text = &self.columns.web.html_text;
+        let configuration = Configuration::new(&self.profile, &self.analyzer_resources, html_text);
+        let nights = JoinedNights::open(storage, &self.store, &self.dt, &configuration).await?;
+        let own = nights.files(&self.dt).await?;
+        Ok((nights, own))
+    }
+}
+
 /// Reads texts from the files that the manifests of nights name, and only from those that have not changed since.
 #[derive(Debug)]
 pub struct NightTexts<'a> {
-    /// The storage.
-    pub storage: &'a Storage,
-    /// The place of the documents, as in the run.
-    pub documents: Option<&'a str>,
-    /// The columns of the documents, as in the run.
-    pub columns: &'a DocumentColumns,
-    /// The size in bytes above which a text made its row no document, as in the run.
-    pub max_doc_bytes: u64,
-    /// The limits of the readers' memory.
-    pub limits: ReadLimits,
+    storage: &'a Storage,
+    night: &'a NightSource,
+    limits: ReadLimits,
+}
+
+impl<'a> NightTexts<'a> {
+    /// Creates a reader of the texts of a night and of those that it was joined with, within the memory of a command.
+    pub fn new(storage: &'a Storage, night: &'a NightSource, resources: &Resources) -> Self {
+        let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
+        Self { storage, night, limits }
+    }
 }
 
 impl NightTexts<'_> {
@@ -101,11 +138,11 @@ impl NightTexts<'_> {
                 NightInput::Gone { url } => tracing::warn!(url, "the night was made from it, and it is gone"),
             }
         }
-        let mut columns = self.columns.clone();
-        let place = self.documents.map(|documents| night_pattern(documents, dt));
+        let mut columns = self.night.columns.clone();
+        let place = self.night.documents.as_ref().map(|documents| night_pattern(documents, dt));
         let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
         columns.web.root = base.as_ref().map(WebPages::root_of);
-        let mut documents = Documents::of_files(unchanged, columns, self.max_doc_bytes).await?;
+        let mut documents = Documents::of_files(unchanged, columns, self.night.max_doc_bytes).await?;
         documents.limit(self.limits.clone());
         documents.leave_out(files.left_out);
         Ok((documents, missing))

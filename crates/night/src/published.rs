@@ -238,13 +238,8 @@ pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_b
     let store = open_store(storage, store_url).await?;
     let night = night_record(storage, &store, published(&store, dt)?).await?;
     let all = store.before(dt);
-    let (mut before, mut unread) = (Vec::new(), Vec::new());
-    for earlier in all.iter().skip(all.len().saturating_sub(n_before)) {
-        match night_record(storage, &store, earlier).await {
-            Ok(record) => before.push(record),
-            Err(error) => unread.push((earlier.dt.clone(), error.to_string())),
-        }
-    }
+    let newest = &all[all.len().saturating_sub(n_before)..];
+    let (before, unread) = night_records(storage, &store, newest).await;
     Ok(NightHistory { night, before, unread })
 }
 
@@ -255,14 +250,23 @@ pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_b
 /// The store cannot be read.
 pub async fn published_nights(storage: &Storage, store_url: &str) -> Result<(Vec<NightRecord>, Vec<(String, String)>)> {
     let store = open_store(storage, store_url).await?;
-    let (mut nights, mut unread) = (Vec::new(), Vec::new());
-    for night in store.nights() {
-        match night_record(storage, &store, night).await {
-            Ok(record) => nights.push(record),
+    Ok(night_records(storage, &store, &store.nights().iter().collect::<Vec<_>>()).await)
+}
+
+/// Reads the manifests of nights. Those that cannot be read come with the reasons.
+async fn night_records(
+    storage: &Storage,
+    store: &Store,
+    nights: &[&Night],
+) -> (Vec<NightRecord>, Vec<(String, String)>) {
+    let (mut read, mut unread) = (Vec::new(), Vec::new());
+    for night in nights {
+        match night_record(storage, store, night).await {
+            Ok(record) => read.push(record),
             Err(error) => unread.push((night.dt.clone(), error.to_string())),
         }
     }
-    Ok((nights, unread))
+    (read, unread)
 }
 
 async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result<NightRecord> {

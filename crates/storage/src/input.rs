@@ -13,7 +13,7 @@ use object_store::{GetOptions, GetResult, GetResultPayload, ObjectMeta, coalesce
 use crate::backend::Backend;
 use crate::deleted_rows::DeletedRows;
 use crate::digest::HashingWriter;
-use crate::error::request;
+use crate::error::{bad_file, request};
 use crate::row_number::in_memory;
 use crate::runtime::blocking;
 use crate::s3::PIECE_BYTES;
@@ -137,6 +137,19 @@ impl InputFile {
             whole.extend_from_slice(&piece);
         }
         Ok(whole.freeze())
+    }
+
+    /// Reads a deletion vector of `bytes` bytes, its length and its checksum among them, at a byte of the file.
+    ///
+    /// # Errors
+    /// The vector is behind the end of the file or damaged; the file changed since it was listed, or cannot be read.
+    pub async fn deletion_vector(&self, at: u64, bytes: u64) -> Result<DeletedRows> {
+        let Some(end) = at.checked_add(bytes).filter(|&end| end <= self.size) else {
+            let reason = format!("a deletion vector of {bytes} bytes is at byte {at}, behind its end");
+            return Err(bad_file(&self.url, reason));
+        };
+        let framed = self.read_range(at..end).await?;
+        DeletedRows::of_framed(&framed).map_err(|reason| bad_file(&self.url, format!("{reason} (at byte {at})")))
     }
 
     /// Reads several ranges of the file's bytes and returns them in the order of `ranges`.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nearprint_explain::shown_id;
 use nearprint_measure::{Audit, AuditRequest, Losses, LostShares};
 
-use super::{Outcome, Session, counted, grouped, with_same_texts};
+use super::{Outcome, Session, counted, grouped, night_source, with_same_texts};
 use crate::args::{AuditArgs, Global};
 use crate::exit_code::INPUT_MISSING;
 use crate::job_config::JobConfig;
@@ -13,13 +13,7 @@ use crate::job_config::JobConfig;
 pub(super) fn audit(global: &Global, args: &AuditArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
     let request = AuditRequest {
-        dt: args.dt.clone(),
-        store: job.store(None)?,
-        documents: job.documents.clone(),
-        columns: job.columns()?,
-        max_doc_bytes: job.input()?.max_doc_bytes,
-        profile: job.profile_config()?,
-        analyzer_resources: job.analyzer_resources()?,
+        night: night_source(&job, &args.dt)?,
         n_sample: args.sample,
         seed: args.seed,
         n_examples: args.examples,

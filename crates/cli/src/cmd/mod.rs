@@ -38,6 +38,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nearprint_fault::{Fault, Words};
+use nearprint_measure::NightSource;
 use nearprint_pipeline::{FingerprintCounts, Resources};
 use nearprint_profile::ProfileError;
 use nearprint_report::{and_more, counted, grouped, in_bytes};
@@ -288,6 +289,19 @@ fn documents(counts: &FingerprintCounts) -> String {
         grouped(counts.n_empty),
         grouped(counts.n_null_text)
     )
+}
+
+/// Returns a published night of a job, whose texts are read again.
+fn night_source(job: &JobConfig, dt: &str) -> Result<NightSource, Failure> {
+    Ok(NightSource {
+        dt: dt.to_owned(),
+        store: job.store(None)?,
+        documents: job.documents.clone(),
+        columns: job.columns()?,
+        max_doc_bytes: job.input()?.max_doc_bytes,
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
+    })
 }
 
 /// Says how many more documents are as a listed one is.

@@ -7,13 +7,14 @@ use console::{Term, measure_text_width};
 use nearprint_explain::shown_id;
 use nearprint_fault::{Fault, Result};
 use nearprint_measure::{
-    Answer, Answers, NightEstimate, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review, estimate_review,
+    Answer, Answers, NightEstimate, NightSource, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review,
+    estimate_review,
 };
 use nearprint_storage::{Storage, blocking};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Outcome, Session, cell, counted, grouped};
+use super::{Outcome, Session, cell, counted, grouped, night_source};
 use crate::args::{Global, ReviewArgs};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -42,13 +43,20 @@ pub(super) struct Reviewed {
 pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
     let url = job.folder().given(&args.answers);
-    let request = args.dt.as_ref().map(|dt| request(&job, args, dt)).transpose()?;
+    let request = args
+        .dt
+        .as_ref()
+        .map(|dt| {
+            let night = NightSource { documents: Some(job.documents(None)?), ..night_source(&job, dt)? };
+            Ok::<_, Failure>(ReviewRequest { night, n_sample: args.sample, seed: args.seed })
+        })
+        .transpose()?;
     let session = Session::new(&job, global);
     let done = session.block_on(|storage, resources, progress| async move {
         let mut answers = Answers::read(&storage, &url).await?;
         let mut done = Reviewed {
             answers: url,
-            dt: request.as_ref().map(|request| request.dt.clone()),
+            dt: request.as_ref().map(|request| request.night.dt.clone()),
             n_drawn: 0,
             n_without_texts: 0,
             n_answered: 0,
@@ -63,7 +71,7 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
                 answers.pairs.extend(drawn.pairs);
                 answers.write(&storage).await?;
             }
-            done.n_answered = ask(&storage, &mut answers, &request.dt, &drawn.generation).await?;
+            done.n_answered = ask(&storage, &mut answers, &request.night.dt, &drawn.generation).await?;
         }
         done.n_open = answers.pairs.iter().filter(|pair| pair.answer.is_none()).count() as u64;
         done.estimate = estimate_review(&answers.pairs);
@@ -71,20 +79,6 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
     })?;
     let text = text(&done);
     Ok(session.report("review", "done", &done, text))
-}
-
-fn request(job: &JobConfig, args: &ReviewArgs, dt: &str) -> std::result::Result<ReviewRequest, Failure> {
-    Ok(ReviewRequest {
-        dt: dt.to_owned(),
-        store: job.store(None)?,
-        documents: job.documents(None)?,
-        columns: job.columns()?,
-        max_doc_bytes: job.input()?.max_doc_bytes,
-        profile: job.profile_config()?,
-        analyzer_resources: job.analyzer_resources()?,
-        n_sample: args.sample,
-        seed: args.seed,
-    })
 }
 
 /// What somebody typed.

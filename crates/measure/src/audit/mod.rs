@@ -8,22 +8,19 @@ use std::sync::Arc;
 use arrow::array::Array;
 use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
-use nearprint_documents::DocumentColumns;
 use nearprint_fault::Result;
-use nearprint_night::JoinedNights;
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
-use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
+use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::{Resources, STUB};
-use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
+use nearprint_profile::TextFingerprinter;
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
-use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use losses::{EstimateError, LARGE_LOSS, Losses, LostShares, MeasuredDrop, wilson};
 
-use crate::night_texts::{NightTexts, Text, Texts};
+use crate::night_texts::{NightSource, NightTexts, Text, Texts};
 use crate::random::Random;
 use crate::resemblance::{ShingleSet, Shingler};
 use nearprint_explain::excerpts;
@@ -32,19 +29,7 @@ use nearprint_explain::excerpts;
 #[derive(Debug, Clone)]
 pub struct AuditRequest {
     /// The night.
-    pub dt: String,
-    /// The store.
-    pub store: String,
-    /// The place of the documents, as in the run: below it, the paths of HTML files are their ids.
-    pub documents: Option<String>,
-    /// The columns of the documents, as in the run.
-    pub columns: DocumentColumns,
-    /// The size in bytes above which a text made its row no document, as in the run.
-    pub max_doc_bytes: u64,
-    /// The profile of the store.
-    pub profile: ProfileConfig,
-    /// The contents of the user dictionary and the stop words.
-    pub analyzer_resources: AnalyzerResources,
+    pub night: NightSource,
     /// The number of dropped documents to draw. If the night dropped no more, all of them are audited.
     pub n_sample: usize,
     /// The seed of the draw.
@@ -162,18 +147,13 @@ pub async fn audit(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Audit> {
-    let fingerprinter = TextFingerprinter::try_new(request.profile.clone(), &request.analyzer_resources)?;
-    let html_text = &request.columns.web.html_text;
-    let configuration = Configuration::new(&request.profile, &request.analyzer_resources, html_text);
-    let nights = JoinedNights::open(storage, &request.store, &request.dt, &configuration).await?;
-    let own = nights.files(&request.dt).await?;
+    let night = &request.night;
+    let fingerprinter = TextFingerprinter::try_new(night.profile.clone(), &night.analyzer_resources)?;
+    let (nights, own) = night.open(storage).await?;
     let generation = own.generation.clone();
     progress.start("draw", "files", own.decisions.len() as u64);
     let (n_drops, drops) = draw(&own.decisions, request, progress).await?;
-    let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
-    let AuditRequest { documents, columns, max_doc_bytes, .. } = request;
-    let reader =
-        NightTexts { storage, documents: documents.as_deref(), columns, max_doc_bytes: *max_doc_bytes, limits };
+    let reader = NightTexts::new(storage, night, resources);
     let keepers = drops.iter().filter_map(|drop| drop.keeper.own()).collect();
     let wanted = drops.iter().map(|drop| drop.doc_id.as_str()).collect();
     let texts = reader.find(&nights, own, wanted, keepers, progress).await?;
@@ -184,7 +164,7 @@ pub async fn audit(
     let near = measured.drops.iter().filter(|(is_near, _)| *is_near).map(|(_, drop)| *drop);
     let near: Vec<MeasuredDrop> = near.collect();
     Ok(Audit {
-        dt: request.dt.clone(),
+        dt: night.dt.clone(),
         generation,
         seed: request.seed,
         n_drops,

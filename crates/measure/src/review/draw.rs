@@ -6,40 +6,25 @@ use std::sync::Arc;
 use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type};
 use futures::TryStreamExt;
-use nearprint_documents::DocumentColumns;
 use nearprint_explain::excerpts;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
-use nearprint_night::JoinedNights;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
-use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
+use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint_batch};
-use nearprint_profile::{Configuration, ProfileConfig};
+use nearprint_profile::ProfileConfig;
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
-use nearprint_tokenize::Resources as AnalyzerResources;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::answers::{Answers, ReviewedPair};
-use crate::night_texts::{NightTexts, Text};
+use crate::night_texts::{NightSource, NightTexts, Text};
 
 /// The night to review.
 #[derive(Debug, Clone)]
 pub struct ReviewRequest {
     /// The night.
-    pub dt: String,
-    /// The store.
-    pub store: String,
-    /// The place of the documents, as in the run: below it, the paths of HTML files are their ids.
-    pub documents: String,
-    /// The columns of the documents, as in the run.
-    pub columns: DocumentColumns,
-    /// The size in bytes above which a text made its row no document, as in the run.
-    pub max_doc_bytes: u64,
-    /// The profile of the store.
-    pub profile: ProfileConfig,
-    /// The contents of the user dictionary and the stop words.
-    pub analyzer_resources: AnalyzerResources,
+    pub night: NightSource,
     /// The number of pairs to draw.
     pub n_sample: usize,
     /// The seed of the draw.
@@ -78,23 +63,20 @@ pub async fn draw_review(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<ReviewDraw> {
-    let html_text = &request.columns.web.html_text;
-    let configuration = Configuration::new(&request.profile, &request.analyzer_resources, html_text);
-    let nights = JoinedNights::open(storage, &request.store, &request.dt, &configuration).await?;
-    let own = nights.files(&request.dt).await?;
+    let night = &request.night;
+    let (nights, own) = night.open(storage).await?;
     let generation = own.generation.clone();
-    if answers.has(&request.dt, &generation) {
+    if answers.has(&night.dt, &generation) {
         return Ok(ReviewDraw { generation, pairs: Vec::new(), n_without_texts: 0 });
     }
     progress.start("draw", "files", own.decisions.len() as u64);
     let mut drawn = Drawn { seed: request.seed, most: request.n_sample, kinds: BTreeMap::new() };
     let kept = drawn.add_drops(&own.decisions, progress).await?;
-    let ReviewRequest { documents: place, columns, profile, analyzer_resources, max_doc_bytes, .. } = request;
-    let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
-    let texts = NightTexts { storage, documents: Some(place), columns, max_doc_bytes: *max_doc_bytes, limits };
-    let (documents, _) = texts.documents(&request.dt, own.clone()).await?;
-    let place = place.clone().into();
-    let mut fingerprint = FingerprintRequest::of(&place, columns, profile, analyzer_resources);
+    let texts = NightTexts::new(storage, night, resources);
+    let (documents, _) = texts.documents(&night.dt, own.clone()).await?;
+    // The documents are open, so no place is looked at.
+    let NightSource { columns, profile, analyzer_resources, max_doc_bytes, .. } = night;
+    let mut fingerprint = FingerprintRequest::of(&night.store.as_str().into(), columns, profile, analyzer_resources);
     // The rows that the night left out, because another one has their id, are no documents here either.
     (fingerprint.input.max_bad_rows, fingerprint.input.max_bad_files) = (u64::MAX, u64::MAX);
     fingerprint.input.max_doc_bytes = *max_doc_bytes;
@@ -122,7 +104,7 @@ pub async fn draw_review(
         };
         let (text, other_text) = excerpts(text, other, EXCERPT_CHARS, CONTEXT_CHARS);
         pairs.push(ReviewedPair {
-            dt: request.dt.clone(),
+            dt: night.dt.clone(),
             generation: generation.clone(),
             stratum: pair.kind.name(),
             is_drop: pair.kind.is_drop,
