@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
-use nearprint_fault::Result;
+use nearprint_fault::{Fault, Result};
 use nearprint_storage::bad_file;
 use parquet::file::page_index::offset_index::PageLocation;
 use tokio::sync::OnceCell;
@@ -57,6 +57,13 @@ const READ_THROUGH_BYTES: u64 = 16 << 10;
 
 /// The bytes after which the pages of a request go to the next one, so that memory does not grow with the number of rows.
 const REQUEST_BYTES: u64 = 1 << 20;
+
+/// The pages of a request for all sketches, about 1 MiB of them, and the number of such requests at the same time.
+const REQUEST_PAGES: usize = 1 << 8;
+const REQUESTS_AT_ONCE: usize = 4;
+
+/// The bytes that are held, at about the most, while all sketches are read.
+pub const READ_ALL_BYTES: usize = (REQUESTS_AT_ONCE + 1) * (REQUEST_BYTES as usize + (64 << 10));
 
 /// The number of row groups whose pages are read at the same time.
 const ROW_GROUPS_AT_ONCE: usize = 4;
@@ -166,6 +173,92 @@ async fn fetch_from(
     Err(bad_file(&file.file.url, format!("gave {} of {} sketches", sketches.len(), rows.len())))
 }
 
+/// Sketches of rows that follow each other.
+#[derive(Debug, Clone, Copy)]
+pub enum Sketches<'a> {
+    /// Of a column in which no sketch is missing.
+    All(&'a [SketchBytes]),
+    /// `None` stands for NULL.
+    Some(&'a [Option<SketchBytes>]),
+}
+
+/// Reads all sketches of some row groups, and calls `each` with them, some at a time and in the order of the rows.
+///
+/// # Errors
+/// Those of [`fetch`].
+///
+/// # Panics
+/// Panics if the file has no such row groups, or if the pages are those of a file with fewer.
+pub async fn read_all(
+    file: &ParquetFile,
+    known: &SketchPages,
+    row_groups: Range<usize>,
+    counts: &ReadCounts,
+    mut each: impl FnMut(Sketches<'_>),
+) -> Result<()> {
+    for group in row_groups {
+        let columns = file.footer().row_group(group).columns();
+        let pages = match columns.iter().position(has_plain_sketches) {
+            Some(leaf) => known.of_groups[group].get_or_try_init(|| pages(file, group, leaf, counts)).await?.as_deref(),
+            None => None,
+        };
+        let Some(pages) = pages else {
+            let n_rows = file.row_group_rows(group);
+            for start in (0..n_rows).step_by(BATCH_ROWS) {
+                let rows = start..n_rows.min(start + BATCH_ROWS as u64);
+                // A row group has fewer rows than 32 bits count, as `fetch` takes for granted.
+                #[expect(clippy::cast_possible_truncation, reason = "rows of one row group")]
+                let rows: Vec<u32> = rows.map(|row| row as u32).collect();
+                each(Sketches::Some(&of_rows(file, group, &rows, counts).await?));
+            }
+            continue;
+        };
+        let mut readings = futures::stream::iter(requests(pages))
+            .map(|pages| whole_pages(file, pages, counts))
+            .buffered(REQUESTS_AT_ONCE);
+        while let Some((of, pages, bytes)) = readings.try_next().await? {
+            for page in &pages {
+                each(Sketches::All(sketches_of_page(file, &of, page, &bytes)?));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the pages of each request: some that lie one behind another.
+fn requests(pages: &[Page]) -> Vec<Vec<Page>> {
+    let stretches = pages.chunk_by(|a, b| a.bytes.end == b.bytes.start);
+    stretches.flat_map(|pages| pages.chunks(REQUEST_PAGES)).map(<[Page]>::to_vec).collect()
+}
+
+/// Reads pages that lie one behind another. Returns also their places in the file.
+async fn whole_pages(
+    file: &ParquetFile,
+    pages: Vec<Page>,
+    counts: &ReadCounts,
+) -> Result<(Range<u64>, Vec<Page>, Bytes)> {
+    let ends = pages.first().zip(pages.last()).map(|(first, last)| first.bytes.start..last.bytes.end);
+    let of = ends.ok_or_else(|| Fault::internal("sketches", "a request without a page"))?;
+    counts.bytes.fetch_add(of.end - of.start, Ordering::Relaxed);
+    counts.pages.fetch_add(pages.len() as u64, Ordering::Relaxed);
+    let bytes = read(file, std::slice::from_ref(&of)).await?.swap_remove(0);
+    Ok((of, pages, bytes))
+}
+
+/// Reads sketches through Arrow, as many as there are rows.
+async fn of_rows(
+    file: &ParquetFile,
+    row_group: usize,
+    rows: &[u32],
+    counts: &ReadCounts,
+) -> Result<Vec<Option<SketchBytes>>> {
+    let sketches = by_arrow(file, row_group, rows, counts).await?;
+    if sketches.len() == rows.len() {
+        return Ok(sketches);
+    }
+    Err(bad_file(&file.file.url, format!("gave {} of {} sketches", sketches.len(), rows.len())))
+}
+
 async fn of_row_group(
     file: &ParquetFile,
     known: Option<&SketchPages>,
@@ -246,11 +339,7 @@ async fn of_pages(
         for (stretch, bytes) in now.iter().zip(read(file, &ranges).await?) {
             counts.pages.fetch_add(stretch.pages.len() as u64, Ordering::Relaxed);
             for (page, rows) in &stretch.pages {
-                let values = within(stretch, page, &bytes).and_then(|page_bytes| values_of(page_bytes, page));
-                let values = values.map_err(|reason| {
-                    let reason = format!("the page of sketches at byte {}: {reason}", page.bytes.start);
-                    bad_file(&file.file.url, reason)
-                })?;
+                let values = sketches_of_page(file, &stretch.bytes, page, &bytes)?;
                 // The rows are in the page, whose values were counted.
                 let in_page = |row: &u32| values.get(usize::try_from(u64::from(*row) - page.rows.start).ok()?).copied();
                 sketches.extend(rows.iter().map(in_page));
@@ -285,8 +374,22 @@ fn stretches<'a>(pages: &'a [Page], mut rows: &'a [u32]) -> Vec<PageStretch<'a>>
     stretches
 }
 
-fn within<'b>(stretch: &PageStretch<'_>, page: &Page, bytes: &'b Bytes) -> std::result::Result<&'b [u8], String> {
-    let at = |place: u64| usize::try_from(place - stretch.bytes.start).ok();
+/// Returns the sketches of a page, of which `bytes` were read from the places `of` of the file.
+fn sketches_of_page<'b>(
+    file: &ParquetFile,
+    of: &Range<u64>,
+    page: &Page,
+    bytes: &'b Bytes,
+) -> Result<&'b [SketchBytes]> {
+    let values = within(of, page, bytes).and_then(|page_bytes| values_of(page_bytes, page));
+    values.map_err(|reason| {
+        let reason = format!("the page of sketches at byte {}: {reason}", page.bytes.start);
+        bad_file(&file.file.url, reason)
+    })
+}
+
+fn within<'b>(of: &Range<u64>, page: &Page, bytes: &'b Bytes) -> std::result::Result<&'b [u8], String> {
+    let at = |place: u64| usize::try_from(place - of.start).ok();
     let page = at(page.bytes.start).zip(at(page.bytes.end)).and_then(|(from, to)| bytes.get(from..to));
     page.ok_or_else(|| "it was not read whole".to_owned())
 }

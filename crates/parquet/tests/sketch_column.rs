@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use futures::TryStreamExt;
 use nearprint_parquet::schema::with_all_sketches;
-use nearprint_parquet::sketch_column::{ReadCounts, fetch};
+use nearprint_parquet::sketch_column::{self, ReadCounts, SketchPages, fetch};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, fixed, writer_properties};
 use nearprint_storage::Storage;
 use parquet::arrow::ArrowWriter;
@@ -90,6 +90,15 @@ fn check(path: &Path, expected: &Sketches) {
                 let wanted: Sketches = rows.iter().map(|&row| here[row as usize]).collect();
                 assert_eq!(found, wanted, "{path:?}, every {step}");
             }
+        }
+        for groups in (0..parquet.n_row_groups()).map(|first| first..parquet.n_row_groups()) {
+            let (pages, counts, mut read) = (SketchPages::of(&parquet), ReadCounts::default(), Sketches::new());
+            let take = |some: sketch_column::Sketches<'_>| match some {
+                sketch_column::Sketches::All(sketches) => read.extend(sketches.iter().copied().map(Some)),
+                sketch_column::Sketches::Some(sketches) => read.extend(sketches),
+            };
+            sketch_column::read_all(&parquet, &pages, groups.clone(), &counts, take).await.unwrap();
+            assert!(read == expected[parquet.rows_before(groups.start) as usize..], "{path:?}: all of {groups:?}");
         }
         let mut batches = parquet.stream(parquet.whole(&["fingerprint", "sketch"])).unwrap();
         let mut all = Sketches::new();
@@ -173,6 +182,9 @@ fn a_flipped_bit_in_a_page_of_sketches_is_an_error_and_not_another_sketch() {
         let sound = fetch(&parquet, 0..1, &[3, 900], &ReadCounts::default()).await.unwrap();
         assert_eq!(sound, [sketches[3], sketches[900]]);
         let error = fetch(&parquet, 0..1, &[3, 501], &ReadCounts::default()).await.unwrap_err().to_string();
+        assert!(error.contains("checksum"), "{error}");
+        let (pages, counts) = (SketchPages::of(&parquet), ReadCounts::default());
+        let error = sketch_column::read_all(&parquet, &pages, 0..1, &counts, |_| ()).await.unwrap_err().to_string();
         assert!(error.contains("checksum"), "{error}");
     });
 }

@@ -80,6 +80,7 @@ mod shadows;
 mod states;
 mod store;
 mod texts;
+mod words;
 mod writer;
 
 /// Functions for the fuzz targets. They do not belong to the interface.
@@ -111,4 +112,5 @@ pub use shadows::{EarlierState, HistoryColumns, Recrawl, RecrawlCounts, RecrawlH
 pub use states::{DocumentState, StateContent};
 pub use store::{KeptRun, MadeBy, NightChanges, Store, Writers, probe_conditional_put};
 pub use texts::NewestTexts;
+pub use words::{Words, words_of};
 pub use writer::{RunWriter, StagedRun, canonical_hash, id_hash};

@@ -3,14 +3,13 @@
 
 use std::ops::Range;
 
-use futures::{StreamExt, TryStreamExt, stream};
-use nearprint_fault::Result;
-use nearprint_fingerprint::Sketch;
+use nearprint_fault::{Fault, Result};
 use nearprint_join::places_of;
 use nearprint_parquet::ParquetFile;
 use nearprint_parquet::fingerprint_column::FetchedColumn;
-use nearprint_parquet::sketch_column::{self, SketchPages};
-use nearprint_storage::{in_memory, row_number};
+use nearprint_parquet::sketch_column::SketchPages;
+use nearprint_storage::row_number;
+use nearprint_store::{Words, words_of};
 
 use super::counts::Fetched;
 use super::existing_values::ExistingValues;
@@ -24,10 +23,6 @@ pub(super) struct WordsOfFile {
     pub(super) fingerprints: Vec<FetchedColumn>,
 }
 
-/// The rows whose sketches are read at once for their words, and the number of such readings at the same time.
-const SKETCH_ROWS: u64 = 1 << 16;
-const SKETCHES_AT_ONCE: usize = 4;
-
 impl WordsOfFile {
     /// Reads the sketches of some row groups, and keeps a word of each.
     pub(super) async fn read(
@@ -37,23 +32,10 @@ impl WordsOfFile {
         fingerprints: Vec<FetchedColumn>,
         fetched: &Fetched,
     ) -> Result<Self> {
-        let (first, end) = (parquet.rows_before(row_groups.start), parquet.rows_before(row_groups.end));
-        let pages = &SketchPages::of(parquet);
-        let read = |start: u64| async move {
-            let rows: Vec<u32> = (start..end.min(start + SKETCH_ROWS)).map(|row| row_number(in_memory(row))).collect();
-            sketch_column::fetch_known(parquet, pages, &rows, &fetched.of_sketches).await
-        };
-        let starts = (first..end).step_by(in_memory(SKETCH_ROWS));
-        let mut readings = stream::iter(starts.map(read)).buffered(SKETCHES_AT_ONCE);
-        let (mut words, mut missing) = (Vec::with_capacity(in_memory(end - first)), Vec::new());
-        while let Some(sketches) = readings.try_next().await? {
-            for sketch in sketches {
-                if sketch.is_none() {
-                    missing.push(row_number(words.len()));
-                }
-                words.push(sketch.map_or(0, |bytes| Sketch(bytes).word(word)));
-            }
-        }
+        let pages = SketchPages::of(parquet);
+        let Words { mut values, missing } =
+            words_of(parquet, &pages, row_groups.clone(), &[word], &fetched.of_sketches).await?;
+        let words = values.pop().ok_or_else(|| Fault::internal("map", "one word was asked for, and none was read"))?;
         Ok(Self { words, missing, fingerprints })
     }
 
