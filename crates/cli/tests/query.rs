@@ -71,8 +71,17 @@ fn live(night: &Night, days: &[u64], without: &[&str]) -> Live {
 /// A match: distance, sketch distance, night, id, and whether the texts are the same. This is also the order of answers.
 type Found = (u64, Option<u64>, String, String, bool);
 
+/// The largest distances of fingerprints and of sketches. Without the first, the keys of nights are those of the default profile.
+type Limits = (Option<u32>, u32);
+
+/// The flags of some limits.
+fn flags((distance, sketch): Limits) -> Vec<String> {
+    let distance = distance.map(|k| ["--max-distance".to_owned(), k.to_string()]);
+    distance.into_iter().flatten().chain(["--max-sketch-distance".to_owned(), sketch.to_string()]).collect()
+}
+
 /// The answer that a comparison with every live document gives.
-fn expected(live: &Live, fingerprinter: &TextFingerprinter, text: &str, limits: (u32, u32)) -> Vec<Found> {
+fn expected(live: &Live, fingerprinter: &TextFingerprinter, text: &str, limits: Limits) -> Vec<Found> {
     let asked = fingerprinter.fingerprint(text).outcome;
     let compare = |text: &str| match (&asked, fingerprinter.fingerprint(text).outcome) {
         (
@@ -80,7 +89,13 @@ fn expected(live: &Live, fingerprinter: &TextFingerprinter, text: &str, limits: 
             Outcome::Fingerprinted { fingerprint: b, sketch: Some(t), text_hash: other, .. },
         ) => {
             let (distance, sketch) = ((a ^ b).count_ones(), s.distance(&t));
-            let is_near = distance <= limits.0 && sketch <= limits.1;
+            let word = |w: usize| [s, &t].map(|s| u64::from_le_bytes(s.0[8 * w..8 * w + 8].try_into().unwrap()));
+            let is_word_near = |w: usize| (word(w)[0] ^ word(w)[1]).count_ones() <= 8;
+            let is_candidate = match limits.0 {
+                Some(k) => distance <= k,
+                None => distance <= 8 || is_word_near(0) || is_word_near(1),
+            };
+            let is_near = is_candidate && sketch <= limits.1;
             is_near.then(|| (u64::from(distance), Some(u64::from(sketch)), *text_hash == other))
         }
         (Outcome::TooShort { text_hash: a }, Outcome::TooShort { text_hash: b }) => {
@@ -115,7 +130,7 @@ fn fingerprinter() -> TextFingerprinter {
 }
 
 /// Asks for every document of some days, live or not, in one stream, and compares all answers with the oracle.
-fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: (u32, u32), when: &str) {
+fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: Limits, when: &str) {
     let mut texts: Vec<String> = Vec::new();
     for &day in days {
         let path = night.path().join(format!("documents/dt={}/part-0.parquet", date(day)));
@@ -126,9 +141,10 @@ fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: (u32, u32), wh
         writeln!(lines, "{}", serde_json::json!({ "id": i, "text": text })).unwrap();
     }
     std::fs::write(night.path().join("queries.jsonl"), lines).unwrap();
-    let (k, sketch) = (limits.0.to_string(), limits.1.to_string());
-    let args = ["query", "--config", "job.toml", "--jsonl", "queries.jsonl", "--max-distance", &k];
-    let done = nearprint_in(night.path(), &[&args[..], &["--max-sketch-distance", &sketch]].concat()).expect_success();
+    let flags = flags(limits);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let args = [&["query", "--config", "job.toml", "--jsonl", "queries.jsonl"], &flags[..]].concat();
+    let done = nearprint_in(night.path(), &args).expect_success();
     let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), texts.len(), "{when}");
     let (fingerprinter, mut n_found) = (fingerprinter(), 0);
@@ -143,11 +159,11 @@ fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: (u32, u32), wh
 }
 
 /// Asks for every live document by its id, in one stream and the first ones alone, and compares all answers with the oracle.
-fn expect_exact_of_documents(night: &Night, live: &Live, limits: (u32, u32), when: &str) {
+fn expect_exact_of_documents(night: &Night, live: &Live, limits: Limits, when: &str) {
     let lines: Vec<String> = live.keys().map(|id| serde_json::json!({ "document_id": id }).to_string()).collect();
     std::fs::write(night.path().join("queries.jsonl"), lines.join("\n")).unwrap();
-    let (k, sketch) = (limits.0.to_string(), limits.1.to_string());
-    let distances = ["--max-distance", &k, "--max-sketch-distance", &sketch];
+    let flags = flags(limits);
+    let distances: Vec<&str> = flags.iter().map(String::as_str).collect();
     let args = [&["query", "--config", "job.toml", "--jsonl", "queries.jsonl"], &distances[..]].concat();
     let done = nearprint_in(night.path(), &args).expect_success();
     let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -164,7 +180,7 @@ fn expect_exact_of_documents(night: &Night, live: &Live, limits: (u32, u32), whe
     }
 }
 
-const LIMITS: [(u32, u32); 3] = [(3, 60), (12, 36), (20, 200)];
+const LIMITS: [Limits; 5] = [(None, 36), (None, 60), (Some(3), 60), (Some(12), 36), (Some(20), 200)];
 
 #[test]
 fn answers_are_exact_whatever_the_store_has_been_through() {
@@ -184,7 +200,7 @@ fn answers_are_exact_whatever_the_store_has_been_through() {
     };
     expect_all(&days, &[], "without an index");
     let indexed = store(&night, &["index"]);
-    assert_eq!((indexed["status"].as_str(), indexed["n_tables"].as_u64()), (Some("indexed"), Some(4)), "{indexed}");
+    assert_eq!((indexed["status"].as_str(), indexed["n_tables"].as_u64()), (Some("indexed"), Some(12)), "{indexed}");
     assert_eq!(store(&night, &["index"])["status"], "already_indexed");
     expect_all(&days, &[], "with an index");
     for day in [14, 15] {
@@ -215,7 +231,7 @@ fn answers_are_exact_whatever_the_store_has_been_through() {
     expect_all(&days, &[], "with a new index");
     let before = tables(&night).len();
     store(&night, &["gc", "--grace-hours", "0"]);
-    assert_eq!((before > 4, tables(&night).len()), (true, 4), "gc deletes the tables of the index before");
+    assert_eq!((before > 12, tables(&night).len()), (true, 12), "gc deletes the tables of the index before");
 
     std::fs::write(night.path().join("ids"), "d15-3\nnear-14-0\nshort-11\n").unwrap();
     store(&night, &["forget", "--ids", "ids"]);
@@ -249,11 +265,13 @@ fn indexed() -> Night {
 fn an_index_has_the_same_bytes_whoever_writes_it_and_is_written_again_where_it_is_missing() {
     let night = indexed();
     let first: Vec<Vec<u8>> = tables(&night).iter().map(|path| std::fs::read(path).unwrap()).collect();
-    std::fs::remove_file(&tables(&night)[2]).unwrap();
+    for missing in [2, 6] {
+        std::fs::remove_file(&tables(&night)[missing]).unwrap();
+    }
     let answer = query(&night, &["--text", &text(1103, 60)]);
     assert_eq!((answer["n_indexed_rows"].as_u64(), answer["n_matches"].as_u64()), (Some(0), Some(2)), "{answer}");
     let again = store(&night, &["index", "--threads", "1"]);
-    assert_eq!((again["status"].as_str(), again["n_tables_resumed"].as_u64()), (Some("already_indexed"), Some(3)));
+    assert_eq!((again["status"].as_str(), again["n_tables_resumed"].as_u64()), (Some("already_indexed"), Some(10)));
     let second: Vec<Vec<u8>> = tables(&night).iter().map(|path| std::fs::read(path).unwrap()).collect();
     assert_eq!(first, second);
     assert!(query(&night, &["--text", &text(1103, 60)])["n_indexed_rows"].as_u64() > Some(0));
@@ -262,14 +280,18 @@ fn an_index_has_the_same_bytes_whoever_writes_it_and_is_written_again_where_it_i
 #[test]
 fn a_damaged_index_is_found_by_check_and_by_a_query_that_reads_it() {
     let night = indexed();
-    let table = &tables(&night)[0];
-    let mut bytes = std::fs::read(table).unwrap();
-    bytes[40] ^= 1;
-    std::fs::write(table, &bytes).unwrap();
-    let done = nearprint_in(night.path(), &["store", "check", "store", "--json"]);
-    assert_eq!((done.code, done.json()["status"].as_str()), (65, Some("damaged")), "{}", done.stdout);
-    let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--text", &text(1103, 60)]);
-    expect(&done, 65, &["store/indexes/", "table-0/part-00000.parquet"]);
+    for (table, name) in [(0, "table-0/part-00000.parquet"), (4, "word-0-table-0/part-00000.parquet")] {
+        let table = &tables(&night)[table];
+        let whole = std::fs::read(table).unwrap();
+        let mut bytes = whole.clone();
+        bytes[40] ^= 1;
+        std::fs::write(table, &bytes).unwrap();
+        let done = nearprint_in(night.path(), &["store", "check", "store", "--json"]);
+        assert_eq!((done.code, done.json()["status"].as_str()), (65, Some("damaged")), "{}", done.stdout);
+        let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--text", &text(1103, 60)]);
+        expect(&done, 65, &["store/indexes/", name]);
+        std::fs::write(table, &whole).unwrap();
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use futures::future::FutureExt;
 use futures::{Stream, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
+use nearprint_fingerprint::Sketch;
+use nearprint_join::Key;
 use nearprint_storage::{blocking, in_pool, locked, of_task, row_number};
 use rayon::prelude::*;
 
@@ -17,7 +19,7 @@ use crate::budget::{Taken, Turn, Turns};
 use crate::counts::Counts;
 use crate::lookup::{Lookup, Opened};
 use crate::matching::{RunFile, at_once};
-use crate::near::{Near, NearRows, scan};
+use crate::near::{Asked, Near, NearRows, each_once, scan};
 use crate::nearest::{NearestMatches, match_bytes};
 use crate::nights::{OpenNight, OpenRun, TextHash};
 use crate::query::{Query, WhenJoined};
@@ -189,7 +191,7 @@ impl Lookup {
                 (self.listed(rows, &same, RunFile::Short, counts).await?, taken)
             }
             Target::Near(near) => {
-                let mut rows = self.candidates(near.fingerprint, counts).await?;
+                let mut rows = self.candidates(near, counts).await?;
                 let bytes = self.row_bytes(&rows, RunFile::Fingerprints).await?;
                 let is_kept = rows.len() <= STRETCHES_THAT_WAIT;
                 if !is_kept {
@@ -197,7 +199,7 @@ impl Lookup {
                 }
                 let taken = self.rows.take_in_turn(bytes, turn).await?;
                 if !is_kept {
-                    rows = self.candidates(near.fingerprint, &Counts::default()).await?;
+                    rows = self.candidates(near, &Counts::default()).await?;
                 }
                 (self.listed(rows, near, RunFile::Fingerprints, counts).await?, taken)
             }
@@ -242,7 +244,7 @@ impl Lookup {
             {
                 let listed = &mut locked(&listed)[0];
                 listed.count(matching.len() as u64);
-                matching.retain(|(near, sketch)| listed.has_place_for(self.distances(near, *sketch)));
+                matching.retain(|found| listed.has_place_for(self.distances(found)));
             }
             self.list(&matching, (wanted, &listed), file, counts).await?;
         }
@@ -264,7 +266,7 @@ impl Lookup {
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
         let (alone, least) = match self.options.joined {
             WhenJoined::IfFaster => {
-                let alone = wanted_near.len() as f64 * self.nanoseconds_alone(first.fingerprint);
+                let alone = wanted_near.len() as f64 * self.nanoseconds_alone(first);
                 (alone, LEAST_JOINED_ROW_NS * n_rows as f64)
             }
             WhenJoined::Always => (f64::INFINITY, 0.0),
@@ -273,24 +275,34 @@ impl Lookup {
         if alone < least {
             return Ok(Joined::DoesNotPay);
         }
-        let asked: Vec<(u64, u32)> = wanted_near.iter().map(|near| near.fingerprint).zip(0..).collect();
-        let (batch, joined) = Batch::new(asked, self.profile.config().bits, n_rows, &self.options);
-        if alone < joined {
+        let asked = self.asked_by_key(&wanted_near);
+        let of_key = |(key, asked)| Batch::new(key, asked, self.profile.config().bits, n_rows, &self.options);
+        let batches: Vec<Batch> = asked.into_iter().map(of_key).collect();
+        if alone < batches.iter().map(Batch::nanoseconds).sum() {
             return Ok(Joined::DoesNotPay);
         }
         let (counts, runs) = (Counts::default(), nights.iter().map(|night| &*night.run).collect::<Vec<&OpenRun>>());
-        let Some(mut rows) = batch.near(&runs, store, (&self.memory, &self.reads), &counts).await? else {
-            return Ok(Joined::TooMany);
-        };
+        let mut rows = Vec::new();
+        for batch in batches {
+            let Some(more) = batch.near(&runs, store, (&self.memory, &self.reads), &counts).await? else {
+                return Ok(Joined::TooMany);
+            };
+            rows.extend(more);
+            // Of a row that several keys have found, what the fingerprints say of it comes first.
+            rows.sort_unstable_by_key(|near: &Near| (near.night, near.row, near.query, near.distance.is_none()));
+            rows.dedup_by_key(|near| (near.night, near.row, near.query));
+            if rows.len() > self.options.max_near_rows {
+                return Ok(Joined::TooMany);
+            }
+        }
         let is_itself = |near: &Near| wanted_near[near.query as usize].is_itself(near);
         rows.retain(|near| self.is_live(near, RunFile::Fingerprints) && !is_itself(near));
-        rows.sort_unstable();
         let matching = self.matching(&rows, &wanted_near, &counts).await?;
         if matching.len() > self.options.max_matching_rows {
             return Ok(Joined::TooMany);
         }
         let mut of_queries: Vec<NearestMatches> = wanted_near.iter().map(|_| self.none()).collect();
-        matching.iter().for_each(|(near, _)| of_queries[near.query as usize].count(1));
+        matching.iter().for_each(|found| of_queries[found.query as usize].count(1));
         let of_queries = Mutex::new(of_queries);
         self.list(&matching, (&wanted_near, &of_queries), RunFile::Fingerprints, &counts).await?;
         let mut of_queries = std::mem::take(&mut *locked(&of_queries)).into_iter();
@@ -310,31 +322,57 @@ impl Lookup {
         Ok(Joined::Answers(answers))
     }
 
-    /// Estimates the nanoseconds that a query alone takes on one core.
-    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-    fn nanoseconds_alone(&self, fingerprint: u64) -> f64 {
-        let n_pages: usize = self.opened.indexes.iter().map(|index| index.tables.n_pages(fingerprint)).sum();
-        PAGE_NS * n_pages as f64 + SCANNED_ROW_NS * self.opened.n_scanned_rows() as f64
+    /// Returns what the queries are joined by: for each key, its values and the numbers of their queries. Without a sketch, a
+    /// query has no words.
+    fn asked_by_key(&self, wanted: &[Fingerprinted]) -> Vec<(Key, Vec<(u64, u32)>)> {
+        let fingerprints = (Key::Fingerprint, wanted.iter().map(|near| near.fingerprint).zip(0..).collect());
+        let words = (0..self.verifier.words.n).map(|word| {
+            let of_query = |(near, query): (&Fingerprinted, u32)| Some((near.sketch?.word(word), query));
+            (Key::Word(word), wanted.iter().zip(0..).filter_map(of_query).collect())
+        });
+        std::iter::once(fingerprints).chain(words).collect()
     }
 
-    /// Returns the rows whose fingerprints are near, sorted.
-    async fn candidates(&self, fingerprint: u64, counts: &Counts) -> Result<Vec<NearRows>> {
-        let Opened { store, nights, indexes, scanned, .. } = &*self.opened;
-        let limit = (self.options.kernel, self.options.max_distance);
+    /// Returns the fingerprint of a query, and after it the words that are keys, if it has a sketch.
+    fn values_of(&self, near: &Fingerprinted) -> Vec<u64> {
+        let words = |sketch: Sketch| (0..self.verifier.words.n).map(move |word| sketch.word(word));
+        std::iter::once(near.fingerprint).chain(near.sketch.into_iter().flat_map(words)).collect()
+    }
+
+    /// Estimates the nanoseconds that a query alone takes on one core.
+    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+    fn nanoseconds_alone(&self, near: &Fingerprinted) -> f64 {
+        let Opened { indexes, scanned, words_scanned, .. } = &*self.opened;
+        let values = self.values_of(near);
+        let n_pages: usize = indexes.iter().map(|index| index.tables.n_pages(&values)).sum();
+        let of_words = (values.len() - 1) as u64 * self.opened.n_rows_of(words_scanned);
+        PAGE_NS * n_pages as f64 + SCANNED_ROW_NS * (self.opened.n_rows_of(scanned) + of_words) as f64
+    }
+
+    /// Returns the rows that are near in a key, each once, sorted.
+    async fn candidates(&self, near: &Fingerprinted, counts: &Counts) -> Result<Vec<NearRows>> {
+        let Opened { store, nights, indexes, scanned, words_scanned, .. } = &*self.opened;
+        let (kernel, keys, values) = (self.options.kernel, self.options.keys, self.values_of(near));
+        let (fingerprint, words) = (Asked::Fingerprint(values[0]), &values[1..]);
         let mut scans = Vec::new();
-        for &night in scanned {
+        let mut scanning = |night: usize, asked, max_distance| {
             let run = (night, &*nights[night].run);
-            scans.push(scan(run, store, (&self.memory, &self.reads), fingerprint, limit, counts).boxed());
+            scans.push(scan(run, store, (&self.memory, &self.reads), asked, (kernel, max_distance), counts).boxed());
+        };
+        scanned.iter().for_each(|&night| scanning(night, fingerprint, keys.max_distance));
+        if !words.is_empty() {
+            words_scanned.iter().for_each(|&night| scanning(night, Asked::Words(words), keys.max_word_distance));
         }
-        let mut near = at_once(scans).await?;
+        let mut found = at_once(scans).await?;
         for index in indexes {
-            let found = index.tables.near(self.options.kernel, fingerprint, counts).await?;
+            // Words of which it lacks one are scanned.
+            let asked = if index.tables.have_words(keys.words) { &values[..] } else { &values[..1] };
+            let near = index.tables.near(kernel, asked, counts).await?;
             let of_night =
                 |IndexedRows { run, rows }: IndexedRows| index.nights[run].map(|night| NearRows { night, rows });
-            near.extend(found.into_iter().filter_map(of_night));
+            found.extend(near.into_iter().filter_map(of_night));
         }
-        near.sort_unstable();
-        Ok(near)
+        Ok(each_once(found))
     }
 
     /// Returns the rows of the short texts that have a hash, sorted.
@@ -353,7 +391,7 @@ impl Lookup {
         let first = hashes.partition_point(|hash| *hash < text_hash);
         let n_equal = hashes[first..].partition_point(|hash| *hash == text_hash);
         let mut rows = Vec::new();
-        (first..first + n_equal).for_each(|row| NearRows::add(&mut rows, night, row_number(row), 0));
+        (first..first + n_equal).for_each(|row| NearRows::add(&mut rows, night, row_number(row), Some(0)));
         Ok(rows)
     }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::Array;
+use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, SKETCH, TEXT_HASH};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
 use nearprint_parquet::sketch_column::SketchPages;
 use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_storage::bad_file;
@@ -46,6 +47,26 @@ pub async fn sketches(
     Ok(found.into_iter().map(|sketch| sketch.map(Sketch)).collect())
 }
 
+/// Returns the fingerprints of `rows`, which ascend.
+///
+/// # Errors
+/// The file is damaged or cannot be read.
+pub async fn fingerprints(parquet: &ParquetFile, rows: &[u32], counts: &Counts) -> Result<Vec<u64>> {
+    let mut found = Vec::with_capacity(rows.len());
+    if rows.is_empty() {
+        return Ok(found);
+    }
+    let mut batches = parquet.stream(read(parquet, &[FINGERPRINT], rows, counts))?;
+    while let Some(batch) = batches.try_next().await? {
+        let columns = Columns { batch: &batch, file: &parquet.file.url };
+        found.extend(columns.primitive::<UInt64Type>(FINGERPRINT)?.values());
+    }
+    if found.len() == rows.len() {
+        return Ok(found);
+    }
+    Err(bad_file(&parquet.file.url, format!("gave {} of {} fingerprints", found.len(), rows.len())))
+}
+
 /// Reads the documents of `rows`, which ascend, by page index, and calls `each` with them in their order. As many are
 /// read at a time as there is memory for.
 ///
@@ -64,7 +85,7 @@ pub async fn documents(
         let (now, later) = rest.split_at(n_rows);
         let _taken = reads.take(bytes).await?;
         let mut n_given = 0;
-        let mut batches = parquet.stream(read(parquet, now, counts))?;
+        let mut batches = parquet.stream(read(parquet, &COLUMNS, now, counts))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
@@ -84,12 +105,12 @@ pub async fn documents(
     Ok(())
 }
 
-fn read(parquet: &ParquetFile, rows: &[u32], counts: &Counts) -> Read<'static> {
+fn read(parquet: &ParquetFile, columns: &'static [&'static str], rows: &[u32], counts: &Counts) -> Read<'static> {
     let (row_groups, rows) = in_row_groups(parquet, rows);
     let n_rows = row_groups.iter().map(|&group| parquet.row_group_rows(group)).sum();
     Read {
         row_groups,
-        columns: &COLUMNS,
+        columns,
         rows: Some(selection(&rows, n_rows)),
         batch_rows: BATCH_ROWS,
         bytes_read: Some(Arc::clone(&counts.documents)),

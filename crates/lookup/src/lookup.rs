@@ -36,13 +36,20 @@ pub(crate) struct Opened {
     pub indexes: Vec<Covered>,
     /// The positions of the nights that no index covers.
     pub scanned: Vec<usize>,
+    /// The positions of the nights whose words no index covers, these among them; none if words are no keys.
+    pub words_scanned: Vec<usize>,
     n_live_rows: u64,
 }
 
 impl Opened {
-    /// Returns the number of rows in nights that no index covers.
+    /// Returns the number of rows in nights of which an index lacks a key.
     pub fn n_scanned_rows(&self) -> u64 {
-        self.scanned.iter().map(|&night| self.nights[night].n_rows()).sum()
+        self.n_rows_of(if self.words_scanned.is_empty() { &self.scanned } else { &self.words_scanned })
+    }
+
+    /// Returns the number of rows of nights at some positions.
+    pub fn n_rows_of(&self, nights: &[usize]) -> u64 {
+        nights.iter().map(|&night| self.nights[night].n_rows()).sum()
     }
 }
 
@@ -152,14 +159,19 @@ impl Opening<'_> {
         };
         let nights: Vec<OpenNight> = store.nights().iter().map(&mut open).collect();
         let indexes = self.indexes(&store, &nights).await?;
-        let covered: HashSet<usize> = indexes.iter().flat_map(|index| &index.nights).flatten().copied().collect();
-        let scanned = (0..nights.len()).filter(|night| !covered.contains(night)).collect();
+        let without = |n_words: u32| -> Vec<usize> {
+            let complete = indexes.iter().filter(|index| index.tables.have_words(n_words));
+            let covered: HashSet<usize> = complete.flat_map(|index| &index.nights).flatten().copied().collect();
+            (0..nights.len()).filter(|night| !covered.contains(night)).collect()
+        };
+        let n_words = self.options.keys.words;
+        let (scanned, words_scanned) = (without(0), if n_words > 0 { without(n_words) } else { Vec::new() });
         let live = |night: &OpenNight| {
             let n_rows = night.n_rows();
             n_rows - night.shadowed.n_below(n_rows)
         };
         let n_live_rows = nights.iter().map(live).sum();
-        Ok(Opened { store, nights, indexes, scanned, n_live_rows })
+        Ok(Opened { store, nights, indexes, scanned, words_scanned, n_live_rows })
     }
 
     async fn indexes(&self, store: &Store, nights: &[OpenNight]) -> Result<Vec<Covered>> {
@@ -175,7 +187,7 @@ impl Opening<'_> {
                 Some(known) => Some(Arc::clone(known)),
                 None => {
                     let bits = self.profile.config().bits;
-                    Tables::of(&index, bits, self.options, (self.memory, self.reads))?.map(Arc::new)
+                    Tables::of(index, bits, self.options, (self.memory, self.reads))?.map(Arc::new)
                 }
             };
             let Some(tables) = tables else { continue };

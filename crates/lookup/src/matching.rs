@@ -1,4 +1,4 @@
-//! The documents that match, of rows whose fingerprints are near.
+//! The documents that match, of rows that are near in a key.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use nearprint_parquet::ParquetFile;
 use nearprint_storage::locked;
 
 use crate::counts::Counts;
-use crate::documents::{Document, documents, mean_document_bytes, sketches};
+use crate::documents::{Document, documents, fingerprints, mean_document_bytes, sketches};
 use crate::lookup::Lookup;
 use crate::near::{Near, NearRows};
 use crate::nearest::{Distances, NearestMatches};
@@ -20,8 +20,20 @@ use crate::target::Fingerprinted;
 /// The number of nights that are read at the same time.
 const NIGHTS_AT_ONCE: usize = 8;
 
-/// A row that matches, and the distance of its sketch to the query's.
-pub type Matching = (Near, Option<u32>);
+/// A row that matches a query, and its distances.
+#[derive(Debug, Clone, Copy)]
+pub struct Matching {
+    /// The position of the night.
+    pub night: usize,
+    /// The row of one of its files.
+    pub row: u32,
+    /// The number of the query.
+    pub query: u32,
+    /// The distance of the fingerprints.
+    pub distance: u32,
+    /// The distance of the sketches, if both have one.
+    pub sketch_distance: Option<u32>,
+}
 
 /// The file of a run in which documents are.
 #[derive(Debug, Clone, Copy)]
@@ -77,24 +89,39 @@ impl Lookup {
         wanted: &[Fingerprinted],
         counts: &Counts,
     ) -> Result<Vec<Matching>> {
+        let Some(first) = rows.first() else { return Ok(Vec::new()) };
+        let (run, store) = (&self.opened.nights[first.night].run, &self.opened.store);
         let has_sketch = |near: &Near| wanted[near.query as usize].sketch.is_some();
         let compared = distinct(rows.iter().filter(|near| has_sketch(near)).map(|near| near.row));
         let _taken = self.reads.take(sketch_bytes(compared.len())).await?;
-        let known = match rows.first().filter(|_| !compared.is_empty()) {
-            Some(first) => {
-                let run = &self.opened.nights[first.night].run;
-                let (parquet, pages) = run.with_sketches(&self.opened.store).await?;
-                sketches(parquet, pages, &compared, counts).await?
-            }
-            None => Vec::new(),
+        let known = if compared.is_empty() {
+            Vec::new()
+        } else {
+            let (parquet, pages) = run.with_sketches(store).await?;
+            sketches(parquet, pages, &compared, counts).await?
         };
         let sketch_distance = |near: &Near| {
             let sketch = wanted[near.query as usize].sketch?;
             let known = known[compared.partition_point(|&row| row < near.row)]?;
             Some(sketch.distance(&known))
         };
-        let matching = rows.iter().map(|near| (*near, sketch_distance(near)));
-        Ok(matching.filter(|(near, distance)| self.allows(has_sketch(near), *distance)).collect())
+        let near = rows.iter().map(|near| (near, sketch_distance(near)));
+        let near: Vec<_> = near.filter(|(near, distance)| self.allows(has_sketch(near), *distance)).collect();
+        // Words have found these, and nobody has read their fingerprints.
+        let by_words = near.iter().filter(|(near, _)| near.distance.is_none());
+        let by_words = distinct(by_words.map(|(near, _)| near.row));
+        let of_words: Vec<u64> = match run.values_in_memory() {
+            Some(values) => by_words.iter().map(|&row| values[row as usize]).collect(),
+            None if by_words.is_empty() => Vec::new(),
+            None => fingerprints(run.fingerprints(store).await?, &by_words, counts).await?,
+        };
+        let matching = |(near, sketch_distance): (&Near, Option<u32>)| {
+            let Near { night, row, query, distance } = *near;
+            let of_row = || of_words[by_words.partition_point(|&other| other < row)];
+            let distance = distance.unwrap_or_else(|| (wanted[query as usize].fingerprint ^ of_row()).count_ones());
+            Matching { night, row, query, distance, sketch_distance }
+        };
+        Ok(near.into_iter().map(matching).collect())
     }
 
     /// Reads the documents of rows that match, and lists each for its query.
@@ -106,7 +133,7 @@ impl Lookup {
         counts: &Counts,
     ) -> Result<()> {
         let mut of_nights = Vec::new();
-        for of_night in matching.chunk_by(|(a, _), (b, _)| a.night == b.night) {
+        for of_night in matching.chunk_by(|a, b| a.night == b.night) {
             of_nights.push(self.list_of_night(of_night, (wanted, listed), file, counts).boxed());
         }
         let mut of_nights = futures::stream::iter(of_nights).buffer_unordered(NIGHTS_AT_ONCE);
@@ -121,29 +148,28 @@ impl Lookup {
         file: RunFile,
         counts: &Counts,
     ) -> Result<()> {
-        let Some((first, _)) = matching.first() else { return Ok(()) };
+        let Some(first) = matching.first() else { return Ok(()) };
         let parquet = self.file(first.night, file).await?;
-        let rows = distinct(matching.iter().map(|(near, _)| near.row));
+        let rows = distinct(matching.iter().map(|found| found.row));
         // Several queries may have found the same row.
-        let mut of_rows = matching.chunk_by(|(a, _), (b, _)| a.row == b.row);
+        let mut of_rows = matching.chunk_by(|a, b| a.row == b.row);
         let night = &self.opened.nights[first.night];
         let list = |document: Document<'_>| {
-            for (near, sketch_distance) in of_rows.next().into_iter().flatten() {
-                let text_hash = wanted[near.query as usize].text_hash;
+            for matching in of_rows.next().into_iter().flatten() {
+                let text_hash = wanted[matching.query as usize].text_hash;
                 let exact = text_hash.is_some() && text_hash == document.text_hash;
-                let found = self.distances(near, *sketch_distance);
-                let canonical_id = night.canonical_id(near.row, file, document.canonical_id);
+                let canonical_id = night.canonical_id(matching.row, file, document.canonical_id);
                 let document = Document { canonical_id, ..document };
-                locked(listed)[near.query as usize].add(found, document, exact)?;
+                locked(listed)[matching.query as usize].add(self.distances(matching), document, exact)?;
             }
             Ok(())
         };
         documents(parquet, &rows, (&self.reads, counts), list).await
     }
 
-    pub(crate) fn distances(&self, near: &Near, sketch_distance: Option<u32>) -> Distances<'_> {
-        let dt = &self.opened.nights[near.night].run.night.dt;
-        Distances { dt, distance: near.distance, sketch_distance }
+    pub(crate) fn distances(&self, matching: &Matching) -> Distances<'_> {
+        let Matching { night, distance, sketch_distance, .. } = *matching;
+        Distances { dt: &self.opened.nights[night].run.night.dt, distance, sketch_distance }
     }
 
     /// Returns the bytes that a document has on average, in the night in which it has most. The rows are sorted.
@@ -171,12 +197,12 @@ impl Lookup {
     }
 }
 
-/// Returns the bytes that a read of some sketches of a night holds: each sketch twice, with its row, and some of their
-/// pages. A page has 4 KiB, and may be read with the gap before it.
+/// Returns the bytes that a read of some sketches of a night holds: each sketch twice, with its row and perhaps its fingerprint,
+/// and some of their pages. A page has 4 KiB, and may be read with the gap before it.
 fn sketch_bytes(n: usize) -> usize {
     const PAGE_BYTES: usize = 20 << 10;
     const MOST_PAGES_BYTES: usize = 4 << 20;
-    72 * n + MOST_PAGES_BYTES.min(PAGE_BYTES * n)
+    84 * n + MOST_PAGES_BYTES.min(PAGE_BYTES * n)
 }
 
 /// Does what some nights need at the same time. The results come in the order of the futures.

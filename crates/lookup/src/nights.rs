@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
+use nearprint_fingerprint::Sketch;
 use nearprint_join::RowSet;
 use nearprint_parquet::schema::TEXT_HASH;
-use nearprint_parquet::sketch_column::SketchPages;
+use nearprint_parquet::sketch_column::{READ_ALL_BYTES, SketchPages};
 use nearprint_parquet::{Columns, DeltaKernel, ParquetFile, fingerprint_column, fixed};
 use nearprint_storage::{bad_file, blocking, in_memory};
-use nearprint_store::{Night, RedecidedRows, Store};
+use nearprint_store::{Night, RedecidedRows, Store, Words, words_of};
 use tokio::sync::OnceCell;
 
 use crate::budget::Budget;
@@ -76,6 +77,8 @@ pub struct OpenRun {
     short_hashes: OnceCell<Vec<TextHash>>,
     /// The sorted fingerprints, from when there was room for them.
     values: OnceCell<(Arc<Vec<u64>>, Room)>,
+    /// The first words of the sketches, as many as are keys, in the order of the rows, from when there was room for them.
+    words: OnceCell<(Vec<Arc<Vec<u64>>>, Room)>,
 }
 
 impl OpenRun {
@@ -87,6 +90,7 @@ impl OpenRun {
             short: OnceCell::new(),
             short_hashes: OnceCell::new(),
             values: OnceCell::new(),
+            words: OnceCell::new(),
         }
     }
 
@@ -154,6 +158,72 @@ impl OpenRun {
             Err(None) => Ok(None),
             Err(Some(error)) => Err(error),
         }
+    }
+
+    /// Returns the first `n` words of all sketches if they stay in memory, and reads them if they are not there yet. Returns
+    /// `None` if there is no room for them now. All queries of a lookup ask for the same number of words.
+    pub async fn words(
+        &self,
+        store: &Store,
+        (memory, reads): (&Arc<Memory>, &Budget),
+        n: usize,
+        counts: &Counts,
+    ) -> Result<Option<&[Arc<Vec<u64>>]>> {
+        let read = || async {
+            let n_rows = in_memory(self.night.run.n_fingerprints);
+            let room = memory.take(n_rows.saturating_mul(n * size_of::<u64>())).ok_or(None)?;
+            let mut words: Vec<Vec<u64>> = (0..n).map(|_| Vec::with_capacity(n_rows)).collect();
+            for group in 0..self.fingerprints(store).await?.n_row_groups() {
+                let _taken = reads.take(self.words_bytes(store, group, n).await?).await?;
+                let of_group = self.words_of_group(store, group, n, counts).await?;
+                words.iter_mut().zip(&of_group).for_each(|(words, more)| words.extend(more));
+            }
+            Ok((words.into_iter().map(Arc::new).collect(), room))
+        };
+        match self.words.get_or_try_init(read).await {
+            Ok((words, _)) => {
+                debug_assert_eq!(words.len(), n, "a lookup has one number of words");
+                Ok(Some(words))
+            }
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
+        }
+    }
+
+    /// Returns the bytes that words of the sketches of a row group take while they are read.
+    pub async fn words_bytes(&self, store: &Store, group: usize, n: usize) -> Result<usize> {
+        let n_rows = in_memory(self.fingerprints(store).await?.row_group_rows(group));
+        Ok(n_rows.saturating_mul(n * size_of::<u64>()).saturating_add(READ_ALL_BYTES))
+    }
+
+    /// Reads the first `n` words of the sketches of a row group, in the order of its rows. A row without a sketch has 0 in its
+    /// place: whoever finds it looks for its sketch, and matches nothing.
+    pub async fn words_of_group(
+        &self,
+        store: &Store,
+        group: usize,
+        n: usize,
+        counts: &Counts,
+    ) -> Result<Vec<Vec<u64>>> {
+        let which: Vec<u8> = (0..Sketch::WORDS).take(n).collect();
+        self.read_words(store, group, &which, counts).await
+    }
+
+    /// Reads one word of the sketches of a row group, as [`words_of_group`](Self::words_of_group) does.
+    pub async fn word_of_group(&self, store: &Store, group: usize, word: u8, counts: &Counts) -> Result<Vec<u64>> {
+        let mut values = self.read_words(store, group, &[word], counts).await?;
+        values.pop().ok_or_else(|| Fault::internal("query", "one word was asked for, and none was read"))
+    }
+
+    async fn read_words(&self, store: &Store, group: usize, which: &[u8], counts: &Counts) -> Result<Vec<Vec<u64>>> {
+        let (parquet, pages) = self.with_sketches(store).await?;
+        let Words { values, .. } = words_of(parquet, pages, group..group + 1, which, &counts.sketches).await?;
+        Ok(values)
+    }
+
+    /// Returns the sorted fingerprints, if they are in memory already.
+    pub fn values_in_memory(&self) -> Option<&[u64]> {
+        self.values.get().map(|(values, _)| values.as_slice())
     }
 
     /// Returns the bytes that the fingerprints of a row group take while they are read, packed and unpacked.

@@ -5,7 +5,9 @@ use std::num::NonZero;
 use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, Verifier};
-use nearprint_profile::{Configuration, HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_profile::{
+    Configuration, EarlierConfig, HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter,
+};
 use nearprint_tokenize::Resources;
 use serde::Deserialize;
 
@@ -81,8 +83,9 @@ impl JsonQuery {
 /// The limits of a lookup, and what it may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookupOptions {
-    /// The largest Hamming distance of two fingerprints that match.
-    pub max_distance: u32,
+    /// The keys by which documents are found: those that are near in any of them. Without a sketch of its own, a query has no
+    /// words, and is compared by its fingerprint alone.
+    pub keys: EarlierConfig,
     /// The largest distance of two sketches that match, for queries that have a sketch; `None` compares no sketches,
     /// and only reports their distances.
     pub max_sketch_distance: Option<u32>,
@@ -139,11 +142,12 @@ const QUERY_BYTES: usize = 1 << 30;
 const MEMORY_BYTES: usize = 1 << 30;
 
 impl LookupOptions {
-    /// Returns the distances of a profile, without a limit to the number of matches.
+    /// Returns the keys and distances by which a night of a profile finds documents of earlier nights, without a limit to the
+    /// number of matches.
     #[must_use]
     pub fn of(profile: &ProfileConfig) -> Self {
         Self {
-            max_distance: profile.join.max_distance,
+            keys: profile.join.earlier.unwrap_or_else(|| fingerprints_within(profile.join.max_distance)),
             max_sketch_distance: profile.join.max_sketch_distance,
             max_matches: 0,
             memory_bytes: MEMORY_BYTES,
@@ -156,6 +160,12 @@ impl LookupOptions {
             join_bytes: JOIN_BYTES,
             threads: std::thread::available_parallelism().map_or(1, NonZero::get),
         }
+    }
+
+    /// Returns the options with another distance of fingerprints, if there is one. These are the only key then.
+    #[must_use]
+    pub fn within_distance(self, max_distance: Option<u32>) -> Self {
+        Self { keys: max_distance.map_or(self.keys, fingerprints_within), ..self }
     }
 
     /// Returns the options for a process that may take `limit` bytes.
@@ -178,9 +188,15 @@ impl LookupOptions {
             let reason = "this profile makes no sketches: leave it out".to_owned();
             return Err(Fault::config("max_sketch_distance", reason).about(BadQuestion::Setting));
         }
-        let (max_distance, max_sketch_distance) = (self.max_distance, self.max_sketch_distance);
-        Ok(JoinConfig { max_distance, max_sketch_distance, earlier: None }.verifier(profile.bits)?)
+        let (max_distance, max_sketch_distance) = (self.keys.max_distance, self.max_sketch_distance);
+        let earlier = Some(self.keys).filter(|keys| keys.words > 0);
+        Ok(JoinConfig { max_distance, max_sketch_distance, earlier }.verifier_of_earlier(profile.bits)?)
     }
+}
+
+/// Returns the fingerprints as the only key.
+fn fingerprints_within(max_distance: u32) -> EarlierConfig {
+    EarlierConfig { max_distance, words: 0, max_word_distance: 0 }
 }
 
 /// A profile that fingerprints queries, and the digest by which it is recognised as a store's own.

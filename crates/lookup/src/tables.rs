@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use nearprint_fault::Result;
-use nearprint_join::{Kernel, LookupPlan};
-use nearprint_parquet::{INDEX_PAGE_ROWS, PagesRead, SortedCopy};
+use nearprint_fault::{Fault, Result};
+use nearprint_join::{Kernel, Key, LookupPlan};
+use nearprint_parquet::{INDEX_PAGE_ROWS, PagesRead, ParquetFile, SortedCopy};
 use nearprint_storage::{of_task, row_number};
 use nearprint_store::{OpenIndex, delta_kernel};
 use tokio::task::JoinSet;
@@ -25,16 +25,22 @@ pub struct Tables {
     pub runs: Vec<String>,
     /// The place after the last row of each run.
     ends: Vec<u64>,
-    plan: LookupPlan,
-    tables: Vec<IndexTable>,
+    /// The tables of the fingerprints, and of the words that are keys.
+    keys: Vec<KeyTables>,
     memory: Arc<Memory>,
     reads: Budget,
 }
 
 #[derive(Debug)]
+struct KeyTables {
+    plan: LookupPlan,
+    tables: Vec<IndexTable>,
+}
+
+#[derive(Debug)]
 struct IndexTable {
     copy: SortedCopy,
-    /// The fingerprints of the pages that were read, as far as there was room for them.
+    /// The values of the pages that were read, as far as there was room for them.
     kept: Vec<OnceLock<(Vec<u64>, Room)>>,
 }
 
@@ -51,54 +57,61 @@ impl Tables {
     /// number of bits: then it has none of the ranges that a query looks for.
     ///
     /// # Errors
-    /// A file is not a table of an index; the distance does not fit the bits.
+    /// A file is not a table of an index; a distance does not fit the bits.
     pub fn of(
-        index: &OpenIndex,
+        index: OpenIndex,
         bits: u32,
         options: &LookupOptions,
         (memory, reads): (&Arc<Memory>, &Budget),
     ) -> Result<Option<Self>> {
-        if index.bits != bits {
-            return Ok(None);
-        }
-        let kernel = delta_kernel(options.kernel);
-        let copy = |table| SortedCopy::of(table, kernel);
-        let copies: Vec<SortedCopy> = index.tables.iter().map(copy).collect::<std::result::Result<_, _>>()?;
-        let table = |copy: SortedCopy| {
-            let kept = (0..copy.n_pages()).map(|_| OnceLock::new()).collect();
-            IndexTable { copy, kept }
-        };
         let mut end = 0;
         let ends = index.runs.iter().map(|(_, n_rows)| {
             end += n_rows;
             end
         });
         let ends: Vec<u64> = ends.collect();
-        Ok(Some(Self {
-            digest: index.digest.clone(),
-            runs: index.runs.iter().map(|(digest, _)| digest.clone()).collect(),
-            plan: LookupPlan::new(
-                bits,
-                options.max_distance,
-                ends.last().copied().unwrap_or(0),
-                INDEX_PAGE_ROWS as u64,
-            )?,
-            ends,
-            tables: copies.into_iter().map(table).collect(),
-            memory: Arc::clone(memory),
-            reads: reads.clone(),
-        }))
+        let n_rows = ends.last().copied().unwrap_or(0);
+        let kernel = delta_kernel(options.kernel);
+        let table = |table: &ParquetFile| {
+            let copy = SortedCopy::of(table, kernel)?;
+            let kept = (0..copy.n_pages()).map(|_| OnceLock::new()).collect();
+            Ok::<_, Fault>(IndexTable { copy, kept })
+        };
+        let mut keys = Vec::new();
+        for of_key in index.keys {
+            let (expected, max_distance) = match of_key.key {
+                Key::Fingerprint => (bits, options.keys.max_distance),
+                Key::Word(word) if u32::from(word) < options.keys.words => (u64::BITS, options.keys.max_word_distance),
+                Key::Word(_) => continue,
+            };
+            if of_key.bits != expected {
+                return Ok(None);
+            }
+            let plan = LookupPlan::new(expected, max_distance, n_rows, INDEX_PAGE_ROWS as u64)?;
+            keys.push(KeyTables { plan, tables: of_key.tables.iter().map(table).collect::<Result<_>>()? });
+        }
+        let runs = index.runs.into_iter().map(|(digest, _)| digest).collect();
+        Ok(Some(Self { digest: index.digest, runs, ends, keys, memory: Arc::clone(memory), reads: reads.clone() }))
     }
 
-    /// Returns each row whose fingerprint is near a query's, once, in no particular order. Each table has a task of its own, which ends early if nobody waits for it any more.
+    /// Returns whether the tables have so many words.
+    pub fn have_words(&self, n: u32) -> bool {
+        self.keys.len() as u64 > u64::from(n)
+    }
+
+    /// Returns each row whose fingerprint is near the first of `values`, and each row of which a word is near that of the other
+    /// values, in no particular order. By the fingerprint, a row is there once. Each table has a task of its own, which ends
+    /// early if nobody waits for it any more.
     ///
     /// # Errors
     /// A table is damaged or cannot be read.
-    pub async fn near(self: &Arc<Self>, kernel: Kernel, fingerprint: u64, counts: &Counts) -> Result<Vec<IndexedRows>> {
+    pub async fn near(self: &Arc<Self>, kernel: Kernel, values: &[u64], counts: &Counts) -> Result<Vec<IndexedRows>> {
         let mut of_tables = JoinSet::new();
-        for table in 0..self.plan.n_tables() {
-            let tables = Arc::clone(self);
-            of_tables.spawn(async move { tables.near_in(kernel, table, fingerprint).await });
+        for (key, (of_key, &value)) in self.keys.iter().zip(values).enumerate() {
+            for table in 0..of_key.plan.n_tables() {
+                let tables = Arc::clone(self);
+                of_tables.spawn(async move { tables.near_in(kernel, (key, table), value).await });
+            }
         }
         let mut near = Vec::new();
         while let Some(ended) = of_tables.join_next().await {
@@ -109,22 +122,31 @@ impl Tables {
         Ok(near)
     }
 
-    /// Returns the number of pages in which a query looks.
-    pub fn n_pages(&self, fingerprint: u64) -> usize {
-        let of_table =
-            |(number, table): (usize, &IndexTable)| table.copy.pages_in(&self.plan.ranges(number, fingerprint)).len();
-        self.tables.iter().enumerate().take(self.plan.n_tables()).map(of_table).sum()
+    /// Returns the number of pages in which a query looks, by its fingerprint and by words.
+    pub fn n_pages(&self, values: &[u64]) -> usize {
+        let of_key = |(KeyTables { plan, tables }, &value): (&KeyTables, &u64)| -> usize {
+            let of_table =
+                |(number, table): (usize, &IndexTable)| table.copy.pages_in(&plan.ranges(number, value)).len();
+            tables.iter().enumerate().take(plan.n_tables()).map(of_table).sum()
+        };
+        self.keys.iter().zip(values).map(of_key).sum()
     }
 
-    async fn near_in(&self, kernel: Kernel, number: usize, query: u64) -> Result<(Vec<IndexedRows>, PagesRead)> {
-        let table = &self.tables[number];
-        let pages = table.copy.pages_in(&self.plan.ranges(number, query));
+    async fn near_in(
+        &self,
+        kernel: Kernel,
+        (key, number): (usize, usize),
+        query: u64,
+    ) -> Result<(Vec<IndexedRows>, PagesRead)> {
+        let KeyTables { plan, tables } = &self.keys[key];
+        let table = &tables[number];
+        let pages = table.copy.pages_in(&plan.ranges(number, query));
         debug_assert!(pages.last().is_none_or(|&page| page < table.kept.len()), "each page has a place to be kept");
         let (mut found, mut scratch) = (Vec::new(), Vec::new());
         let mut missing = Vec::new();
         let mut compare = |page: usize, values: &[u64]| {
             let first = table.copy.first_row(page);
-            self.plan.near(kernel, number, values, query, &mut scratch, |at, distance| {
+            plan.near(kernel, number, values, query, &mut scratch, |at, distance| {
                 RowsOfPage::add(&mut found, first, first + at as u64, distance);
             });
         };
@@ -154,7 +176,7 @@ impl Tables {
             let distances = stretches.iter().flat_map(|stretch| stretch.rows.clone().map(|_| stretch.distance));
             for (place, distance) in places.into_iter().zip(distances) {
                 let (run, row) = self.row_at(place)?;
-                IndexedRows::add(&mut near, run, row, distance);
+                IndexedRows::add(&mut near, run, row, (key == 0).then_some(distance));
             }
         }
         Ok((near, read))
@@ -188,7 +210,7 @@ pub struct IndexedRows {
 }
 
 impl IndexedRows {
-    fn add(found: &mut Vec<Self>, run: usize, row: u32, distance: u32) {
+    fn add(found: &mut Vec<Self>, run: usize, row: u32, distance: Option<u32>) {
         if !found.last_mut().is_some_and(|last| last.run == run && last.rows.takes(row, distance)) {
             found.push(Self { run, rows: AdjacentRows::of(row, distance) });
         }

@@ -41,7 +41,7 @@ async fn matches_that_have_no_place_in_the_list_are_counted_and_their_documents_
 async fn memory_that_a_night_gives_back_is_used_by_the_nights_that_found_none() {
     let night = |from: u64| (from..from + 1000).map(|i| (i << 20, 0)).collect::<Vec<Document>>();
     let (_place, folder) = store(&[night(1), night(5000)], 0).await;
-    let mut lookup = open(&folder, |own| LookupOptions { memory_bytes: 8000, max_distance: 0, ..own }).await;
+    let mut lookup = open(&folder, |own| LookupOptions { memory_bytes: 8000, ..own.within_distance(Some(0)) }).await;
     for when in ["first", "again"] {
         let read = lookup.answer(&COPY).await.unwrap().read.unwrap();
         assert!(read.bytes_read > 0, "{when}: one of the two nights has no room");

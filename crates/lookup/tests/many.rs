@@ -32,6 +32,29 @@ async fn all(lookup: &Lookup, queries: &[Query]) -> Vec<Result<Answer, Fault>> {
     answers
 }
 
+/// The matches of a comparison with every document, by the keys of the default profile: distances and ids.
+fn expected(nights: &[Vec<Document>], (fingerprint, n): Document, has_sketch: bool) -> Vec<(u32, String)> {
+    let (asked, mut found) = (Sketch(sketch(n)), Vec::new());
+    for (night, documents) in nights.iter().enumerate() {
+        let mut documents = documents.clone();
+        documents.sort_unstable();
+        for (i, (other, n)) in documents.iter().enumerate() {
+            let (distance, of) = ((fingerprint ^ other).count_ones(), Sketch(sketch(*n)));
+            let is_word_near = |word: u8| (asked.word(word) ^ of.word(word)).count_ones() <= 8;
+            let is_match = match (has_sketch, i % 3 != 0) {
+                (false, _) => distance <= 8,
+                (true, false) => false,
+                (true, true) => (distance <= 8 || is_word_near(0) || is_word_near(1)) && asked.distance(&of) <= 36,
+            };
+            if is_match {
+                found.push((distance, format!("{night}-{i}")));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Compares the answers to all queries together with those to each, and returns the number of matches.
 async fn expect_same(lookup: &Lookup, queries: &[Query]) -> u64 {
     let together = all(lookup, queries).await;
@@ -55,7 +78,7 @@ fn documents() -> impl Strategy<Value = Vec<Document>> {
     let value = (0..4u64, proptest::collection::vec(0..64u32, 0..12), any::<u8>());
     let value = value.prop_map(|(centre, bits, n)| {
         let centre = centre.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (bits.iter().fold(centre, |value, bit| value ^ (1 << bit)), n & 0x11)
+        (bits.iter().fold(centre, |value, bit| value ^ (1 << bit)), n & 0x3f)
     });
     proptest::collection::vec(value, 1..60)
 }
@@ -82,6 +105,12 @@ proptest! {
                 let n_listed = if max_matches == 0 { whole.matches.len() } else { max_matches.min(whole.matches.len()) };
                 assert_eq!((whole.n_matches, &whole.matches[..n_listed]), (some.n_matches, &some.matches[..]));
             }
+            for (query, asked) in queries.iter().enumerate() {
+                let answer = whole.answer(&self::asked(&queries)[query]).await.unwrap();
+                let mut found: Vec<(u32, String)> = answer.matches.iter().map(|m| (m.distance, m.id.clone())).collect();
+                found.sort();
+                assert_eq!(found, expected(&nights, *asked, query % 4 != 0), "{asked:?}");
+            }
             for joined in [WhenJoined::Always, WhenJoined::Never, WhenJoined::IfFaster] {
                 let with = |own| LookupOptions {
                     joined, max_near_rows, max_matching_rows, memory_bytes, max_matches, ..own
@@ -97,7 +126,7 @@ async fn texts_without_a_fingerprint_have_their_place_among_the_answers() {
     let nights = vec![(0..50).map(|i| (i, 0)).collect::<Vec<Document>>()];
     let (_place, folder) = store(&nights, 1).await;
     for joined in [WhenJoined::Always, WhenJoined::Never] {
-        let lookup = open(&folder, |own| LookupOptions { joined, max_distance: 0, ..own }).await;
+        let lookup = open(&folder, |own| LookupOptions { joined, ..own.within_distance(Some(0)) }).await;
         let mut queries = asked(&nights[0]);
         queries.insert(7, Query::Text(String::new()));
         queries.insert(9, Query::Text("一二三".to_owned()));
@@ -124,7 +153,7 @@ async fn a_query_that_is_refused_leaves_the_others_their_answers() {
     let folder = Storage::default().folder(place.path().join("store").to_str().unwrap()).unwrap();
     write(&folder, place.path(), &nights, &[], 1, profile.digest()).await;
     let own = LookupOptions::of(profile.config());
-    let options = LookupOptions { joined: WhenJoined::Always, max_distance: 0, ..own };
+    let options = LookupOptions { joined: WhenJoined::Always, ..own.within_distance(Some(0)) };
     let lookup = Lookup::open(&folder, profile, options).await.unwrap();
     let mut queries = asked(&nights[0]);
     let known = all(&lookup, &queries).await;

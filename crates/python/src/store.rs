@@ -29,7 +29,8 @@ use crate::output::Table;
 ///     path: the store: a folder, or s3://bucket/prefix.
 ///     profile: the name of the store's profile.
 ///     html_text: the text that the store's nights took from web pages: "main", "all", or "selector=" and a CSS selector.
-///     max_distance: the largest Hamming distance of a match; the profile's by default.
+///     max_distance: the largest Hamming distance of a match; by default, documents are found by the keys by which nights
+///         find earlier documents.
 ///     max_sketch_distance: the largest distance of two sketches, for queries that are texts; the profile's by default.
 ///     threads: the most threads of a call, all cores by default.
 ///
@@ -86,10 +87,9 @@ impl Store {
             let profile = LookupProfile::try_new(config, &Resources::default(), &html_text).map_err(failed)?;
             let own = LookupOptions::of(profile.config());
             let options = LookupOptions {
-                max_distance: max_distance.unwrap_or(own.max_distance),
                 max_sketch_distance: max_sketch_distance.or(own.max_sketch_distance),
                 threads: threads.unwrap_or(own.threads),
-                ..own
+                ..own.within_distance(max_distance)
             };
             let path = path.to_str().ok_or_else(|| Problem::value("path: it is no Unicode text"))?;
             let folder = Storage::default().folder(path).map_err(failed)?;

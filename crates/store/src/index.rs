@@ -1,10 +1,11 @@
-//! Reading indexes: sorted copies of the fingerprints of several runs in other orders of bits, for single queries.
+//! Reading indexes: sorted copies of the keys of several runs in other orders of bits, for single queries. Keys are the
+//! fingerprints, and words of the sketches.
 
 use std::collections::HashMap;
 
 use futures::future::try_join_all;
 use nearprint_fault::{Fault, Result};
-use nearprint_join::LookupPlan;
+use nearprint_join::{Key, LookupPlan};
 use nearprint_parquet::ParquetFile;
 
 use crate::commit::{SegmentRecord, is_worth_reading};
@@ -16,14 +17,25 @@ pub const INDEX_BITS: &str = "nearprint.index_bits";
 /// The metadata key of an index's files for the number of rows of each run, separated by commas.
 pub const RUN_ROWS: &str = "nearprint.run_rows";
 
-/// Returns the name of the folder of a table.
-pub(crate) fn table_name(number: usize) -> String {
-    format!("table-{number}")
+/// The number of words of sketches of which an index has tables: so many of the first ones, as the default profile has keys of.
+pub const INDEX_WORDS: u8 = 2;
+
+/// Returns the name of the folder of a table of a key.
+pub(crate) fn table_name(key: Key, number: usize) -> String {
+    match key {
+        Key::Fingerprint => format!("table-{number}"),
+        Key::Word(word) => format!("word-{word}-table-{number}"),
+    }
+}
+
+/// Returns the keys of an index with so many words, in the order of their tables.
+pub(crate) fn keys(n_words: u8) -> impl Iterator<Item = Key> {
+    std::iter::once(Key::Fingerprint).chain((0..n_words).map(Key::Word))
 }
 
 /// Returns whether a folder has the name of a table.
 pub fn is_table_name(name: &str) -> bool {
-    (0..LookupPlan::COPIES as usize).any(|number| name == table_name(number))
+    keys(INDEX_WORDS).any(|key| (0..LookupPlan::COPIES as usize).any(|number| name == table_name(key, number)))
 }
 
 impl Store {
@@ -72,6 +84,16 @@ pub struct OpenIndex {
     pub digest: String,
     /// The digest and the number of rows of each run, in the order in which places count their rows.
     pub runs: Vec<(String, u64)>,
+    /// The tables of each key: those of the fingerprints, and of each word in the order of the words. Indexes of earlier
+    /// releases have none of words, and so have those of sketches that are missing throughout.
+    pub keys: Vec<OpenTables>,
+}
+
+/// The tables of a key.
+#[derive(Debug)]
+pub struct OpenTables {
+    /// The key.
+    pub key: Key,
     /// The number of bits that the orders of the tables permute.
     pub bits: u32,
     /// The tables, with their page indexes.
@@ -81,27 +103,37 @@ pub struct OpenIndex {
 impl OpenIndex {
     /// Reads what the tables of an index say about themselves.
     pub(crate) fn of(record: &SegmentRecord, tables: Vec<ParquetFile>) -> Result<Self> {
-        let url = |tables: &[ParquetFile]| tables.first().map_or_else(String::new, |table| table.file.url.clone());
-        let read = |table: &ParquetFile| {
-            let bits = table.key_value(INDEX_BITS)?.parse().ok()?;
+        let url = tables.first().map_or_else(String::new, |table| table.file.url.clone());
+        let bits_of = |table: &ParquetFile| table.key_value(INDEX_BITS)?.parse::<u32>().ok();
+        let rows_of = |table: &ParquetFile| {
             let rows = table.key_value(RUN_ROWS)?;
-            let rows: Option<Vec<u64>> = rows.split(',').map(|rows| rows.parse().ok()).collect();
-            Some((bits, rows?))
+            rows.split(',').map(|rows| rows.parse().ok()).collect::<Option<Vec<u64>>>()
         };
-        let said: Option<Vec<(u32, Vec<u64>)>> = tables.iter().map(read).collect();
-        let same = said.filter(|said| said.windows(2).all(|pair| pair[0] == pair[1]));
-        let Some((bits, rows)) = same.and_then(|said| said.into_iter().next()) else {
-            return Err(damaged(url(&tables), "its tables do not say which runs they have"));
+        let rows: Option<Vec<Vec<u64>>> = tables.iter().map(rows_of).collect();
+        let same = rows.filter(|rows| rows.windows(2).all(|pair| pair[0] == pair[1]));
+        let Some(rows) = same.and_then(|rows| rows.into_iter().next()) else {
+            return Err(damaged(url, "its tables do not say which runs they have"));
         };
         let n_rows = rows.iter().fold(0u64, |sum, &rows| sum.saturating_add(rows));
+        let (n_tables, n_words) = (tables.len(), tables.len() / LookupPlan::COPIES as usize);
+        let n_words = n_words.checked_sub(1).and_then(|n| u8::try_from(n).ok()).filter(|&n| n <= INDEX_WORDS);
         let is_whole = rows.len() == record.runs.len()
             && n_rows == record.n_rows
-            && tables.len() == LookupPlan::COPIES as usize
+            && n_tables.is_multiple_of(LookupPlan::COPIES as usize)
             && tables.iter().all(|table| table.n_rows() == n_rows);
-        if !is_whole {
-            return Err(damaged(url(&tables), "its tables do not have the rows that the commit records"));
+        let Some(n_words) = n_words.filter(|_| is_whole) else {
+            return Err(damaged(url, "its tables do not have the rows that the commit records"));
+        };
+        let (mut opened, mut rest) = (Vec::new(), tables.into_iter());
+        for key in keys(n_words) {
+            let tables: Vec<ParquetFile> = rest.by_ref().take(LookupPlan::COPIES as usize).collect();
+            let bits: Vec<Option<u32>> = tables.iter().map(bits_of).collect();
+            let Some(bits) = bits[0].filter(|_| bits.windows(2).all(|pair| pair[0] == pair[1])) else {
+                return Err(damaged(url, "its tables do not say which bits they permute"));
+            };
+            opened.push(OpenTables { key, bits, tables });
         }
         let runs = record.runs.iter().cloned().zip(rows).collect();
-        Ok(Self { digest: record.digest.clone(), runs, bits, tables })
+        Ok(Self { digest: record.digest.clone(), runs, keys: opened })
     }
 }

@@ -101,7 +101,7 @@ pub use error::{
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
 pub use families::StoredFamily;
 pub use identity::{identity_in, missing_store};
-pub use index::OpenIndex;
+pub use index::{OpenIndex, OpenTables};
 pub use info::{NightInfo, SegmentInfo, StoreInfo};
 pub use names::{MANIFEST, RECORDS, generation_name, night_records, run_name};
 pub use reader::{JoinedNights, OwnDocuments};

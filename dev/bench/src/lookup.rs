@@ -10,7 +10,7 @@ use nearprint_fingerprint::Sketch;
 use nearprint_join::{Kernel, near_values};
 use nearprint_lookup::{Answer, Lookup, LookupOptions, LookupProfile, Query};
 use nearprint_parquet::{DeltaKernel, fingerprint_column};
-use nearprint_profile::by_name;
+use nearprint_profile::{EarlierConfig, by_name};
 use nearprint_storage::{Folder, Progress, Storage};
 use nearprint_store::maintain::{IndexRequest, index};
 use nearprint_store::{Store, Writers};
@@ -29,9 +29,10 @@ pub struct Args {
     /// Number of queries. Half of them are near a fingerprint of the store, at distances around the limit.
     #[arg(long, default_value_t = 10_000)]
     queries: usize,
-    /// Largest distance of a match.
-    #[arg(long, default_value_t = 3)]
-    max_distance: u32,
+    /// Largest distance of a match; without it, documents are found by the keys of the default profile, and --max-sketch-distance
+    /// is needed.
+    #[arg(long, required_unless_present = "max_sketch_distance")]
+    max_distance: Option<u32>,
     /// Largest distance of the sketches of a match; without it, queries have no sketches.
     #[arg(long)]
     max_sketch_distance: Option<u32>,
@@ -74,18 +75,16 @@ impl Args {
             self.write_index(&folder).await?;
         }
         let nights = fingerprints(&folder).await?;
-        let queries = self.queries(&nights);
         let profile = Arc::new(LookupProfile::try_new(
             by_name("default")?,
             &nearprint_tokenize::Resources::default(),
             &nearprint_profile::HtmlText::Main,
         )?);
-        let options = LookupOptions {
-            max_distance: self.max_distance,
-            max_sketch_distance: self.max_sketch_distance,
-            memory_bytes: self.memory_bytes,
-            ..LookupOptions::of(profile.config())
-        };
+        let own = LookupOptions::of(profile.config()).within_distance(self.max_distance);
+        let keys = own.keys;
+        let (max_sketch_distance, memory_bytes) = (self.max_sketch_distance, self.memory_bytes);
+        let options = LookupOptions { max_sketch_distance, memory_bytes, ..own };
+        let queries = self.queries(&nights, keys.max_distance);
         let started = Instant::now();
         let lookup = Lookup::open(&folder, profile, options).await?;
         let open_seconds = started.elapsed().as_secs_f64();
@@ -120,11 +119,11 @@ impl Args {
             .zip(&answers)
             .filter(|(together, alone)| together.as_ref().is_ok_and(|together| together.matches == alone.matches));
         let n_alike = n_alike.count();
-        let equal = self.check.then(|| self.n_equal(&nights, &queries, &answers));
+        let equal = self.check.then(|| self.n_equal(&nights, keys, &queries, &answers));
         let state = lookup.state();
         print(&serde_json::json!({
             "operation": "lookup", "n_rows": state.n_live_rows, "n_indexed": state.n_indexed_rows,
-            "n_scanned": state.n_scanned_rows, "max_distance": self.max_distance,
+            "n_scanned": state.n_scanned_rows, "max_distance": keys.max_distance, "n_words": keys.words,
             "max_sketch_distance": self.max_sketch_distance, "memory_bytes": self.memory_bytes,
             "n_queries": queries.len(), "n_equal_to_scan": equal, "n_equal_together": n_alike, "mean_matches": mean(|a| a.n_matches),
             "open_seconds": open_seconds, "first_seconds": first_seconds,
@@ -148,7 +147,7 @@ impl Args {
         }))
     }
 
-    fn queries(&self, nights: &[Fingerprints]) -> Vec<AskedQuery> {
+    fn queries(&self, nights: &[Fingerprints], max_distance: u32) -> Vec<AskedQuery> {
         let mut rng = Rng(self.seed);
         #[allow(clippy::cast_possible_truncation, reason = "less than a length")]
         let mut pick = |n: usize| (rng.next() % n.max(1) as u64) as usize;
@@ -162,7 +161,7 @@ impl Args {
         let asked = chosen.into_iter().enumerate().map(|(i, near)| {
             let step = u32::try_from(i / 2).unwrap_or(0);
             let value = near.unwrap_or_else(|| rng.next());
-            let fingerprint = if near.is_some() { rng.flip(value, step % (self.max_distance + 3)) } else { value };
+            let fingerprint = if near.is_some() { rng.flip(value, step % (max_distance + 3)) } else { value };
             let of_sketch =
                 self.max_sketch_distance.map(|limit| flipped(&sketch(value), step % (limit + 12), &mut rng));
             (fingerprint, of_sketch)
@@ -171,10 +170,16 @@ impl Args {
     }
 
     /// Returns the number of answers that are those of a scan.
-    fn n_equal(&self, nights: &[Fingerprints], queries: &[AskedQuery], answers: &[Answer]) -> usize {
+    fn n_equal(
+        &self,
+        nights: &[Fingerprints],
+        keys: EarlierConfig,
+        queries: &[AskedQuery],
+        answers: &[Answer],
+    ) -> usize {
         let mut expected = vec![BTreeMap::new(); queries.len()];
         for night in nights {
-            for (query, value, distance) in self.scanned(&night.values, queries) {
+            for (query, value, distance) in scanned(&night.values, keys, queries) {
                 let own = queries[query].1;
                 let of_sketch = own.as_ref().map(|own| own.distance(&as_sketch(&sketch(value))));
                 if of_sketch.zip(self.max_sketch_distance).is_none_or(|(distance, limit)| distance <= limit) {
@@ -188,21 +193,30 @@ impl Args {
         });
         equal.count()
     }
+}
 
-    /// Compares all fingerprints with all queries, and returns the near ones: the position of the query, the fingerprint
-    /// and the distance.
-    fn scanned(&self, values: &[u64], queries: &[AskedQuery]) -> Vec<(usize, u64, u32)> {
-        // What is compared with all queries stays in a core's cache meanwhile.
-        let of_chunk = values.par_chunks(1 << 14).map(|values| {
-            let (mut near, mut scratch) = (Vec::new(), Vec::new());
-            for (query, (fingerprint, _)) in queries.iter().enumerate() {
-                let found = |at: usize, distance| near.push((query, values[at], distance));
-                near_values(Kernel::best(), values, *fingerprint, self.max_distance, &mut scratch, found);
+/// Compares all fingerprints, and the words that are keys, with all queries, and returns the near ones: the position of the query,
+/// the fingerprint and its distance. One that several keys find is there several times.
+fn scanned(values: &[u64], keys: EarlierConfig, queries: &[AskedQuery]) -> Vec<(usize, u64, u32)> {
+    // What is compared with all queries stays in a core's cache meanwhile.
+    let of_chunk = values.par_chunks(1 << 14).map(|values| {
+        let (mut near, mut scratch) = (Vec::new(), Vec::new());
+        let words = (0..4u8).take(keys.words as usize);
+        let words: Vec<(u8, Vec<u64>)> = words
+            .map(|word| (word, values.iter().map(|value| as_sketch(&sketch(*value)).word(word)).collect()))
+            .collect();
+        for (query, (fingerprint, own)) in queries.iter().enumerate() {
+            let mut found = |at: usize| near.push((query, values[at], (values[at] ^ fingerprint).count_ones()));
+            let by_fingerprint = keys.max_distance;
+            near_values(Kernel::best(), values, *fingerprint, by_fingerprint, &mut scratch, |at, _| found(at));
+            for (own, (word, values)) in own.iter().flat_map(|own| words.iter().map(move |words| (own, words))) {
+                let by_word = keys.max_word_distance;
+                near_values(Kernel::best(), values, own.word(*word), by_word, &mut scratch, |at, _| found(at));
             }
-            near
-        });
-        of_chunk.flatten().collect()
-    }
+        }
+        near
+    });
+    of_chunk.flatten().collect()
 }
 
 fn query((fingerprint, sketch): &AskedQuery) -> Query {

@@ -18,7 +18,7 @@ pub struct LookupArgs {
     /// Job file, for its store, its profile and its distances
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
-    /// Largest Hamming distance of a match [default: the profile's]
+    /// Largest Hamming distance of a match, in place of the keys by which nights find earlier documents
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: Option<u32>,
     /// Largest sketch distance of a match [default: the profile's]

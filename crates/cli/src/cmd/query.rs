@@ -77,12 +77,11 @@ fn options(
         None => own,
     };
     Ok(LookupOptions {
-        max_distance: args.max_distance.unwrap_or(own.max_distance),
         max_sketch_distance: args.max_sketch_distance.or(own.max_sketch_distance),
         max_matches,
         threads: global.threads.map_or(own.threads, usize::from),
         kernel: kernel?,
-        ..own
+        ..own.within_distance(args.max_distance)
     })
 }
 

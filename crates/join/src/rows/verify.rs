@@ -13,6 +13,17 @@ pub enum Key {
     Word(u8),
 }
 
+impl Key {
+    /// Returns the number of the word, if the key is one.
+    #[must_use]
+    pub fn word(self) -> Option<u8> {
+        match self {
+            Self::Fingerprint => None,
+            Self::Word(word) => Some(word),
+        }
+    }
+}
+
 /// The words of sketches that are keys beside the fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WordKeys {

@@ -19,10 +19,13 @@ use tempfile::TempDir;
 /// A document: its fingerprint, and the number that makes its sketch.
 pub type Document = (u64, u8);
 
-/// A sketch in which `n` has some bits.
+/// A sketch whose first two words have 0 to 21 bits, by the lowest and the next three bits of `n`. So two sketches may be near in
+/// one of the words, in both or in none.
 pub fn sketch(n: u8) -> [u8; 32] {
+    let word = |n: u8| ((1u64 << (3 * (n & 7))) - 1).to_le_bytes();
     let mut sketch = [0; 32];
-    sketch[0] = n;
+    sketch[..8].copy_from_slice(&word(n));
+    sketch[8..16].copy_from_slice(&word(n >> 3));
     sketch
 }
 

@@ -8,6 +8,7 @@ use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_join::{LookupPlan, Permutation};
 use nearprint_parquet::schema::{CONFIG_DIGEST, DOC_ID, FINGERPRINT, PERMUTED, PLACE, TEXT_HASH};
+use nearprint_parquet::sketch_column::{ReadCounts, SketchPages};
 use nearprint_parquet::{Columns, FileRecord, ParquetFile, fixed};
 use nearprint_storage::{Folder, InputFile, Progress};
 use schemars::JsonSchema;
@@ -17,9 +18,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::commit::{Night, RunRecord, SegmentRecord, run_digest};
 use crate::error::{damaged, file_and_reason, is_about_content};
 use crate::identity::{IDENTITY, identity_in};
-use crate::index::OpenIndex;
+use crate::index::{OpenIndex, OpenTables};
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::store::Store;
+use crate::words::words_of;
 use crate::writer::canonical_hash;
 
 /// The findings of `store check`.
@@ -263,6 +265,7 @@ async fn check_index(store: &Store, index: &SegmentRecord, unsound: &HashSet<&st
         tables.push(ParquetFile::open(folder.join(&recorded.name).file().await?).await?);
     }
     let index = OpenIndex::of(index, tables)?;
+    let words: Vec<u8> = index.keys.iter().filter_map(|key| key.key.word()).collect();
     let (mut ends, mut expected) = (Vec::new(), Vec::new());
     for (digest, n_rows) in &index.runs {
         let first = ends.last().copied().unwrap_or(0);
@@ -270,18 +273,19 @@ async fn check_index(store: &Store, index: &SegmentRecord, unsound: &HashSet<&st
         let place = store.run_folder(digest).join("fingerprints/part-00000.parquet");
         let file = place.find().await?.filter(|_| !unsound.contains(digest.as_str()));
         expected.push(match file {
-            Some(file) => Some(sum_of_run(&ParquetFile::open(file).await?, first).await?),
+            Some(file) => Some(sums_of_run(&ParquetFile::open(file).await?, first, &words).await?),
             None => None,
         });
     }
-    let orders = LookupPlan::copies(index.bits);
-    let orders = orders.map_err(|e| damaged(folder.url(), e))?;
-    for (table, order) in index.tables.iter().zip(orders) {
-        let sums = sums_of_table(table, order, &ends).await?;
-        let differs = |i: &usize| expected[*i].is_some_and(|expected| expected != sums[*i]);
-        if let Some(run) = (0..ends.len()).find(differs) {
-            let reason = format!("its rows are not those of run {}", index.runs[run].0);
-            return Err(damaged(&table.file.url, reason));
+    for (number, OpenTables { bits, tables, .. }) in index.keys.iter().enumerate() {
+        let orders = LookupPlan::copies(*bits).map_err(|e| damaged(folder.url(), e))?;
+        for (table, order) in tables.iter().zip(orders) {
+            let sums = sums_of_table(table, order, &ends).await?;
+            let differs = |i: &usize| expected[*i].as_ref().is_some_and(|expected| expected[number] != sums[*i]);
+            if let Some(run) = (0..ends.len()).find(differs) {
+                let reason = format!("its rows are not those of run {}", index.runs[run].0);
+                return Err(damaged(&table.file.url, reason));
+            }
         }
     }
     Ok(())
@@ -414,18 +418,29 @@ async fn compare(part: &ParquetFile, merge: &mut Merge, known: &[bool]) -> Resul
     Ok(())
 }
 
-/// Returns the sum of the hashes of a run's rows, which does not depend on their order. `first` is the place of the first
-/// row.
-async fn sum_of_run(run: &ParquetFile, first: u64) -> Result<u64> {
-    let (mut sum, mut places) = (0u64, first..);
+/// Returns the sums of the hashes of a run's rows, by their fingerprints and by each of some words of their sketches. They do not
+/// depend on the order of the rows. `first` is the place of the first row.
+async fn sums_of_run(run: &ParquetFile, first: u64, words: &[u8]) -> Result<Vec<u64>> {
+    let (mut sums, mut places) = (vec![0u64; 1 + words.len()], first..);
     let mut batches = run.stream(run.whole(&[FINGERPRINT]))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &run.file.url };
         for (&fingerprint, place) in columns.primitive::<UInt64Type>(FINGERPRINT)?.values().iter().zip(&mut places) {
-            sum = sum.wrapping_add(row_hash(fingerprint, place));
+            sums[0] = sums[0].wrapping_add(row_hash(fingerprint, place));
         }
     }
-    Ok(sum)
+    if words.is_empty() {
+        return Ok(sums);
+    }
+    let (pages, counts, mut first) = (SketchPages::of(run), ReadCounts::default(), first);
+    for group in 0..run.n_row_groups() {
+        let of_group = words_of(run, &pages, group..group + 1, words, &counts).await?;
+        for (sum, values) in sums[1..].iter_mut().zip(&of_group.values) {
+            *sum = values.iter().zip(first..).fold(*sum, |sum, (&word, place)| sum.wrapping_add(row_hash(word, place)));
+        }
+        first += run.row_group_rows(group);
+    }
+    Ok(sums)
 }
 
 /// Returns such a sum for each run of a table, whose places end at `ends`.

@@ -1,5 +1,6 @@
-//! `store index`: copies of the fingerprints of all runs, each sorted by another order of bits, for single queries
-//! (docs/store-format.md). Like a segment, an index is derived from its runs.
+//! `store index`: copies of the keys of all runs, each sorted by another order of bits, for single queries
+//! (docs/store-format.md). Keys are the fingerprints, and words of the sketches. Like a segment, an index is derived from
+//! its runs.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -9,8 +10,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use futures::future::try_join_all;
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{Kernel, LookupPlan, Permutation};
+use nearprint_join::{Kernel, Key, LookupPlan, Permutation};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, INDEX};
+use nearprint_parquet::sketch_column::{ReadCounts, SketchPages};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, ParquetFile, fingerprint_column};
 use nearprint_storage::{Folder, Progress, Sha256Hex, TempFolder, in_memory};
 use schemars::JsonSchema;
@@ -21,9 +23,10 @@ use super::compact::{has_files, sound_file};
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::delta_kernel::delta_kernel;
 use crate::error::others_committed;
-use crate::index::{INDEX_BITS, RUN_ROWS, table_name};
+use crate::index::{INDEX_BITS, INDEX_WORDS, RUN_ROWS, keys, table_name};
 use crate::names::index_name;
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
+use crate::words::words_of;
 
 /// The request of a `store index`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +48,7 @@ pub struct IndexSummary {
     pub index: Option<String>,
     /// The number of runs that the index covers.
     pub n_runs: u64,
-    /// The number of fingerprints, each of which is in every table.
+    /// The number of documents, each of which is in every table.
     pub n_rows: u64,
     /// The number of tables.
     pub n_tables: u64,
@@ -57,8 +60,8 @@ pub struct IndexSummary {
     pub already_indexed: bool,
 }
 
-/// The version of the form of an index. It is raised when the same runs give other files.
-const INDEX_VERSION: u32 = 1;
+/// The version of the form of an index. It is raised when the same runs give other files. Version 1 had no words.
+const INDEX_VERSION: u32 = 2;
 
 /// The number of rows that are sorted at once if fingerprints are uniform. They take 16 bytes each.
 const SORTED_ROWS: u64 = 4 << 20;
@@ -68,8 +71,9 @@ const MAX_BUCKETS: u64 = 1 << 9;
 const ROW_BYTES: usize = 16;
 
 /// Writes an index of all runs, unless the store has one already. Only the commit makes the index visible. If another
-/// commit is faster, this one is tried again on top of it. Temporary folders are created in `spill`; they take 16
-/// bytes a fingerprint for each thread, and about as much again for the files that wait for their upload.
+/// commit is faster, this one is tried again on top of it. Temporary folders are created in `spill`; they take 16 bytes a
+/// fingerprint for the words of its sketch, 16 for each thread, and about as much again for the files that wait for their
+/// upload.
 ///
 /// # Errors
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
@@ -86,10 +90,12 @@ pub async fn index(
 ) -> Result<IndexSummary> {
     let nights: Vec<&Night> = store.nights().iter().filter(|n| n.run.n_fingerprints > 0).collect();
     let runs: Vec<String> = nights.iter().map(|n| n.run.digest.clone()).collect();
-    let known = store.indexes().iter().find(|index| index.runs == runs).cloned();
     if runs.is_empty() {
         return Ok(indexed(store, None, 0, store.sequence(), true));
     }
+    // Which of the two it is, the fingerprints say.
+    let digests = [digest_of(u64::BITS, &runs)?, digest_of(u32::BITS, &runs)?];
+    let known = store.indexes().iter().find(|index| digests.contains(&index.digest)).cloned();
     if let Some(index) = &known
         && has_files(&store.index_folder(&index.digest), &index.files).await?
     {
@@ -120,6 +126,12 @@ fn indexed(store: &Store, index: Option<&SegmentRecord>, n_resumed: u64, commit:
     }
 }
 
+/// Returns the digest of an index of some runs, whose fingerprints have so many bits.
+fn digest_of(bits: u32, runs: &[String]) -> Result<String> {
+    let named = serde_json::json!({ "version": INDEX_VERSION, "bits": bits, "runs": runs });
+    Ok(Sha256Hex::of(&to_json(&named)?).0[..32].to_owned())
+}
+
 async fn indexing(
     store: &Store,
     nights: &[&Night],
@@ -130,8 +142,7 @@ async fn indexing(
     let files = try_join_all(nights.iter().map(|night| store.open_file(night, "fingerprints"))).await?;
     let max = files.iter().map(|file| file.bounds(FINGERPRINT).map_or(u64::MAX, |(_, max)| max)).max();
     let bits = if max > Some(u64::from(u32::MAX)) { 64 } else { 32 };
-    let named = serde_json::json!({ "version": INDEX_VERSION, "bits": bits, "runs": runs });
-    let digest = Sha256Hex::of(&to_json(&named)?).0[..32].to_owned();
+    let digest = digest_of(bits, &runs)?;
     let reason = "an index of a store without a commit".to_owned();
     let without_commit = || Fault::internal("index", reason);
     let run_rows: Vec<String> = files.iter().map(|file| file.n_rows().to_string()).collect();
@@ -201,9 +212,19 @@ struct Indexing {
     progress: Progress,
 }
 
+/// A table that is to be written.
+#[derive(Clone, Copy)]
+struct Table {
+    key: Key,
+    /// The number of the order among those of the key.
+    number: usize,
+    order: Permutation,
+}
+
 /// A table that is at its place.
 struct Written {
-    number: usize,
+    /// The place among the files of the index.
+    place: usize,
     record: FileRecord,
     resumed: bool,
 }
@@ -211,17 +232,23 @@ struct Written {
 impl Indexing {
     /// Writes the missing tables, one in each thread. Returns the index, and the number of tables that existed already.
     async fn write(self, threads: usize, spill: &Path) -> Result<(SegmentRecord, u64)> {
-        let copies = LookupPlan::copies(self.bits).map_err(|e| internal(&e))?;
-        self.progress.start("index", "fingerprints", self.n_rows * copies.len() as u64);
         let temp = Arc::new(TempFolder::try_new(spill)?);
+        self.progress.start("sketches", "fingerprints", self.n_rows);
+        let n_words = self.write_words(temp.path()).await?;
+        let mut orders = Vec::new();
+        for key in keys(n_words) {
+            let copies = LookupPlan::copies(self.bits_of(key)).map_err(|e| internal(&e))?;
+            orders.extend(copies.into_iter().enumerate().map(|(number, order)| Table { key, number, order }));
+        }
+        self.progress.start("index", "fingerprints", self.n_rows * orders.len() as u64);
         let (indexing, mut tables, mut done) = (Arc::new(self), JoinSet::new(), Vec::new());
-        let mut waiting = copies.into_iter().enumerate();
+        let mut waiting = orders.into_iter().enumerate();
         loop {
             while tables.len() < threads.max(1)
-                && let Some((number, order)) = waiting.next()
+                && let Some((place, table)) = waiting.next()
             {
                 let (indexing, temp) = (Arc::clone(&indexing), Arc::clone(&temp));
-                tables.spawn(async move { indexing.table(number, order, temp.path()).await });
+                tables.spawn(async move { indexing.table(place, table, temp.path()).await });
             }
             let Some(written) = tables.join_next().await else { break };
             match written.map_err(|e| internal(&e)).flatten() {
@@ -233,10 +260,10 @@ impl Indexing {
                 }
             }
         }
-        done.sort_by_key(|written| written.number);
+        done.sort_by_key(|written| written.place);
         debug_assert!(
-            done.iter().enumerate().all(|(at, written)| written.number == at),
-            "a table has the place of its order among the files"
+            done.iter().enumerate().all(|(at, written)| written.place == at),
+            "a table has the place of its key and order among the files"
         );
         let n_resumed = done.iter().filter(|written| written.resumed).count() as u64;
         let files = done.into_iter().map(|written| written.record).collect();
@@ -244,19 +271,30 @@ impl Indexing {
         Ok((SegmentRecord { digest: digest.clone(), runs: runs.clone(), n_rows: *n_rows, files }, n_resumed))
     }
 
-    async fn table(&self, number: usize, order: Permutation, temp: &Path) -> Result<Written> {
-        let name = format!("{}/part-00000.parquet", table_name(number));
-        let place = self.folder.join(&name);
-        if let Some(record) = sound_file(&place, &name, &self.recorded).await? {
-            self.progress.advance(record.rows);
-            return Ok(Written { number, record, resumed: true });
+    fn bits_of(&self, key: Key) -> u32 {
+        match key {
+            Key::Fingerprint => self.bits,
+            Key::Word(_) => u64::BITS,
         }
-        let mut buckets = Buckets::create(temp, number, self.bits, self.n_rows)?;
-        self.fill(&mut buckets, order).await?;
-        let bits = self.bits.to_string();
+    }
+
+    async fn table(&self, place: usize, Table { key, number, order }: Table, temp: &Path) -> Result<Written> {
+        let folder = table_name(key, number);
+        let name = format!("{folder}/part-00000.parquet");
+        let target = self.folder.join(&name);
+        if let Some(record) = sound_file(&target, &name, &self.recorded).await? {
+            self.progress.advance(record.rows);
+            return Ok(Written { place, record, resumed: true });
+        }
+        let mut buckets = Buckets::create(temp, &folder, self.bits_of(key), self.n_rows)?;
+        match key {
+            Key::Fingerprint => self.fill(&mut buckets, order).await?,
+            Key::Word(word) => fill_with_words(&mut buckets, order, &words_file(temp, word))?,
+        }
+        let bits = self.bits_of(key).to_string();
         let metadata =
             [(CONFIG_DIGEST, self.config_digest.as_str()), (INDEX_BITS, &bits), (RUN_ROWS, self.run_rows.as_str())];
-        let mut writer = DatasetWriter::new(temp, &table_name(number), &INDEX, &metadata).in_one_file();
+        let mut writer = DatasetWriter::new(temp, &folder, &INDEX, &metadata).in_one_file();
         for bucket in buckets.filled()? {
             let rows = sorted_rows(&bucket)?;
             for rows in rows.chunks(BATCH_ROWS) {
@@ -268,9 +306,9 @@ impl Indexing {
         let [staged] = &staged[..] else {
             return Err(internal(&format!("{} files of one table", staged.len())));
         };
-        place.put_file(&staged.path).await?;
+        target.put_file(&staged.path).await?;
         std::fs::remove_file(&staged.path).map_err(Fault::io(&staged.path))?;
-        Ok(Written { number, record: FileRecord { name, ..staged.record.clone() }, resumed: false })
+        Ok(Written { place, record: FileRecord { name, ..staged.record.clone() }, resumed: false })
     }
 
     /// Reads all fingerprints, and puts them into the buckets of a table.
@@ -290,17 +328,69 @@ impl Indexing {
         }
         Ok(())
     }
+
+    /// Writes the words of all sketches into files, so that these are read once. Returns the number of words; 0 if no row has a
+    /// sketch.
+    async fn write_words(&self, temp: &Path) -> Result<u8> {
+        let words: Vec<u8> = (0..INDEX_WORDS).collect();
+        let create = |&word: &u8| {
+            let path = words_file(temp, word);
+            let file = File::create_new(&path).map_err(Fault::io(&path))?;
+            Ok((BufWriter::with_capacity(1 << 20, file), path))
+        };
+        let mut files = words.iter().map(create).collect::<Result<Vec<(BufWriter<File>, PathBuf)>>>()?;
+        let mut n_missing = 0;
+        for parquet in &self.files {
+            let (pages, counts) = (SketchPages::of(parquet), ReadCounts::default());
+            for group in 0..parquet.n_row_groups() {
+                let of_group = words_of(parquet, &pages, group..group + 1, &words, &counts).await?;
+                n_missing += of_group.missing.len() as u64;
+                for ((file, path), values) in files.iter_mut().zip(&of_group.values) {
+                    for value in values {
+                        file.write_all(&value.to_le_bytes()).map_err(Fault::io(&*path))?;
+                    }
+                }
+                self.progress.advance(parquet.row_group_rows(group));
+            }
+        }
+        for (mut file, path) in files {
+            file.flush().map_err(Fault::io(&path))?;
+        }
+        Ok(if n_missing == self.n_rows { 0 } else { INDEX_WORDS })
+    }
 }
 
-/// Files of rows, each of which has a range of permuted fingerprints, in ascending order.
+fn words_file(temp: &Path, word: u8) -> PathBuf {
+    temp.join(format!("words-{word}"))
+}
+
+/// Reads the words of a file, and puts them into the buckets of a table.
+fn fill_with_words(buckets: &mut Buckets, order: Permutation, path: &Path) -> Result<()> {
+    let mut file = File::open(path).map_err(Fault::io(path))?;
+    let mut left = in_memory(file.metadata().map_err(Fault::io(path))?.len());
+    let (mut bytes, mut place) = (vec![0; 1 << 20], 0u64);
+    while left > 0 {
+        let n = left.min(bytes.len());
+        file.read_exact(&mut bytes[..n]).map_err(Fault::io(path))?;
+        let (words, _) = bytes[..n].as_chunks::<8>();
+        for word in words {
+            buckets.add(order.permute(u64::from_le_bytes(*word)), place)?;
+            place += 1;
+        }
+        left -= n;
+    }
+    Ok(())
+}
+
+/// Files of rows, each of which has a range of permuted keys, in ascending order.
 struct Buckets {
     files: Vec<(PathBuf, BufWriter<File>)>,
-    /// The number of bits of a fingerprint below those that determine its bucket.
+    /// The number of bits of a key below those that determine its bucket.
     shift: u32,
 }
 
 impl Buckets {
-    fn create(temp: &Path, table: usize, bits: u32, n_rows: u64) -> Result<Self> {
+    fn create(temp: &Path, table: &str, bits: u32, n_rows: u64) -> Result<Self> {
         let n_buckets = n_rows.div_ceil(SORTED_ROWS).next_power_of_two().clamp(1, MAX_BUCKETS);
         let create = |bucket: u64| {
             let path = temp.join(format!("rows-{table}-{bucket}"));
@@ -313,9 +403,9 @@ impl Buckets {
 
     fn add(&mut self, permuted: u64, place: u64) -> Result<()> {
         let bucket = in_memory(permuted.checked_shr(self.shift).unwrap_or(0));
-        // Fingerprints have no more bits than the table.
+        // No key has more bits than the table.
         let Some((path, file)) = self.files.get_mut(bucket) else {
-            return Err(internal(&format!("fingerprint {permuted:x} has too many bits")));
+            return Err(internal(&format!("the key {permuted:x} has too many bits")));
         };
         let mut row = [0; ROW_BYTES];
         row[..8].copy_from_slice(&permuted.to_le_bytes());
