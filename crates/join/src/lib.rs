@@ -49,7 +49,7 @@ pub use decide::star_bound::{n_kept_in_vain, star_bound};
 pub use error::{JoinError, Result};
 pub use kernel::{Kernel, KernelName, Width};
 pub use pairs::{HammingJoin, NearIds, NearPair, ids_between, ids_within, pairs_between, pairs_within, places_of};
-pub use plan::cost::{ExistingRun, JoinCost, SELF_ROWS, Workload};
+pub use plan::cost::{ExistingRun, JoinCost, SELF_ROWS, StepTimes, Workload};
 pub use plan::lookup_plan::LookupPlan;
 pub use plan::near::chance_of_near;
 pub use plan::permutation::{Block, Permutation};

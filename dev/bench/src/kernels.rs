@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use nearprint_join::{
-    ExistingRun, JoinCost, Kernel, KernelName, MapScratch, Queries, TablePlan, TogetherScratch, Workload,
+    ExistingRun, JoinCost, Kernel, KernelName, MapScratch, Queries, StepTimes, TablePlan, TogetherScratch, Workload,
 };
 use serde::Serialize;
 
@@ -37,6 +37,9 @@ pub struct Args {
     /// Also measure every plan whose estimate is within this factor of the best.
     #[arg(long, default_value_t = 1.0)]
     within: f64,
+    /// Measure no more plans of a kernel than these, the best ones by their estimates.
+    #[arg(long, default_value_t = usize::MAX, hide_default_value = true)]
+    most: usize,
     /// Map each piece by all threads together.
     #[arg(long)]
     together: bool,
@@ -58,6 +61,8 @@ struct MeasuredKernel {
     prefix_distances: Vec<u32>,
     estimated_ns: f64,
     ns_per_fingerprint: f64,
+    /// How often each step of the cost model is taken for an existing fingerprint, in the order of `StepTimes`.
+    steps: Vec<f64>,
     candidates_per_fingerprint: f64,
     n_pairs: u64,
     n_planted: u64,
@@ -88,22 +93,23 @@ pub fn run(args: &Args) -> Result<()> {
             &serde_json::json!({ "operation": "textbook", "log_queries": args.log_queries, "ns_per_fingerprint": ns }),
         )?;
     }
-    let workload = Workload {
-        n_queries: sets.queries().len(),
-        existing: vec![ExistingRun { n_rows: 1 << args.log_existing, density_rows: 1 << args.log_existing }],
-        piece_rows: 1 << args.log_piece,
-        itself: false,
-        memory_bytes: usize::MAX,
-        threads: 1,
-        pieces_under_way: 1,
-    };
-    let mut plans: Vec<(JoinCost, TablePlan)> =
-        TablePlan::alternatives(64, args.max_distance).map(|plan| (JoinCost::of(&plan, &workload), plan)).collect();
-    plans.sort_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns));
-    let best = plans[0].0.total_ns;
     let mut found_by_all = None;
-    for (cost, plan) in plans.into_iter().filter(|(cost, _)| cost.total_ns <= best * args.within) {
-        for kernel in kernels(args.kernel)? {
+    for kernel in kernels(args.kernel)? {
+        let workload = Workload {
+            n_queries: sets.queries().len(),
+            existing: vec![ExistingRun { n_rows: 1 << args.log_existing, density_rows: 1 << args.log_existing }],
+            piece_rows: 1 << args.log_piece,
+            itself: false,
+            memory_bytes: usize::MAX,
+            threads: 1,
+            pieces_under_way: 1,
+            kernel: kernel.name(),
+        };
+        let mut plans: Vec<(JoinCost, TablePlan)> =
+            TablePlan::alternatives(64, args.max_distance).map(|plan| (JoinCost::of(&plan, &workload), plan)).collect();
+        plans.sort_by(|(a, _), (b, _)| a.total_ns.total_cmp(&b.total_ns));
+        let best = plans[0].0.total_ns;
+        for (cost, plan) in plans.into_iter().filter(|(cost, _)| cost.total_ns <= best * args.within).take(args.most) {
             let queries = Queries::try_new(sets.queries().to_vec(), plan.clone(), kernel)?;
             let mut scratch = MapScratch::default();
             let mut n_pairs = 0;
@@ -125,6 +131,7 @@ pub fn run(args: &Args) -> Result<()> {
             if n_pairs < n_planted || *found_by_all.get_or_insert(n_pairs) != n_pairs {
                 return Err(format!("{plan:?} with {kernel:?} found {n_pairs} pairs of {n_planted} planted").into());
             }
+            let step = |i: usize| StepTimes::from_array(std::array::from_fn(|at| f64::from(u8::from(at == i))));
             print(&MeasuredKernel {
                 operation: "map",
                 log_existing: args.log_existing,
@@ -134,6 +141,9 @@ pub fn run(args: &Args) -> Result<()> {
                 prefix_distances: plan.tables().iter().map(|t| t.max_prefix_distance()).collect(),
                 estimated_ns: cost.ns_per_fingerprint,
                 ns_per_fingerprint: ns,
+                steps: (0..StepTimes::N)
+                    .map(|i| JoinCost::with(&plan, &workload, &step(i)).ns_per_fingerprint)
+                    .collect(),
                 candidates_per_fingerprint: cost.candidates_per_fingerprint,
                 n_pairs,
                 n_planted,

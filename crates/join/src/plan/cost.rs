@@ -1,6 +1,6 @@
 //! The cost model by which table plans are ranked.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, KernelName};
 use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::Block;
 use crate::plan::table_plan::{Table, TablePlan};
@@ -34,6 +34,8 @@ pub struct Workload {
     /// The number of pieces that are in memory: the one that is mapped, and those that are read or wait for their
     /// documents.
     pub pieces_under_way: usize,
+    /// The instructions with which pieces are mapped.
+    pub kernel: KernelName,
 }
 
 /// Existing fingerprints in ascending order.
@@ -94,26 +96,78 @@ pub struct JoinCost {
     pub total_ns: f64,
 }
 
-/// The time to move a fingerprint to its place in another order. Only the proportions of these constants matter to a
-/// choice. They are those of a fit to 51 maps with AVX2, of distances up to 12, that took two threads at least 0.05 s of
-/// processor time each; it is within 30 % of all of them. Their scale is that of an idle core that sorts at
-/// this rate.
-pub(crate) const SORT_NS: f64 = 6.0;
-/// The time to pass over a fingerprint without a comparison.
-const PASS_NS: f64 = 0.4;
-/// The times to select a list: for each call, and for each eight of its queries.
-const SELECT_CALL_NS: f64 = 7.0;
-const SELECT_VECTOR_NS: f64 = 1.45;
-/// The times of a fan: to sort a query, to find a range of its queries, and to copy a query.
-const FAN_QUERY_NS: f64 = 3.0;
-const FAN_RANGE_NS: f64 = 1.5;
-const FAN_COPY_NS: f64 = 0.45;
-/// The times to compare a group of two sorted sets: for each group or leaf, and for each sixteen of a group's pairs.
-const LEAF_CALL_NS: f64 = 11.0;
-const PAIR_VECTOR_NS: f64 = 0.85;
-/// The times to compare a leaf: for each 32 of its queries, and for each 32 of its pairs and each byte that decides.
-const LANES_NS: f64 = 7.2;
-const LANES_BYTE_NS: f64 = 0.3;
+/// The nanoseconds that the steps of a map take on an idle core. Only their proportions matter to a choice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepTimes {
+    /// To move a fingerprint to its place in another order.
+    pub sort: f64,
+    /// To pass over a fingerprint without a comparison.
+    pub pass: f64,
+    /// To select a list: for each call.
+    pub select_call: f64,
+    /// To select a list: for each eight of its queries.
+    pub select_vector: f64,
+    /// To sort a query of a fan.
+    pub fan_query: f64,
+    /// To find a range of the queries of a fan.
+    pub fan_range: f64,
+    /// To copy a query of a fan.
+    pub fan_copy: f64,
+    /// To compare a group of two sorted sets, or a leaf: for each.
+    pub leaf_call: f64,
+    /// To compare a group: for each sixteen of its pairs.
+    pub pair_vector: f64,
+    /// To compare a leaf: for each 32 of its queries.
+    pub lanes: f64,
+    /// To compare a leaf: for each 32 of its pairs and each byte that decides.
+    pub lanes_byte: f64,
+}
+
+impl StepTimes {
+    /// The number of steps.
+    pub const N: usize = 11;
+
+    /// A fit to 51 maps with AVX2, of distances up to 12, that took two threads at least 0.05 s of processor time each; it is
+    /// within 30 % of all of them.
+    const AVX2: Self = Self::from_array([6.0, 0.4, 7.0, 1.45, 3.0, 1.5, 0.45, 11.0, 0.85, 7.2, 0.3]);
+
+    /// Returns the times of a kernel.
+    #[must_use]
+    pub const fn of(_kernel: KernelName) -> Self {
+        Self::AVX2
+    }
+
+    /// Makes the times in the order of the fields.
+    #[must_use]
+    pub const fn from_array(times: [f64; Self::N]) -> Self {
+        let [
+            sort,
+            pass,
+            select_call,
+            select_vector,
+            fan_query,
+            fan_range,
+            fan_copy,
+            leaf_call,
+            pair_vector,
+            lanes,
+            lanes_byte,
+        ] = times;
+        Self {
+            sort,
+            pass,
+            select_call,
+            select_vector,
+            fan_query,
+            fan_range,
+            fan_copy,
+            leaf_call,
+            pair_vector,
+            lanes,
+            lanes_byte,
+        }
+    }
+}
 
 /// Returns the number of bytes that are compared first if so many bits below a prefix may differ.
 fn compared_bytes(max_rest: u32) -> f64 {
@@ -136,18 +190,26 @@ impl JoinCost {
     /// Estimates the cost of a plan.
     #[must_use]
     pub fn of(plan: &TablePlan, workload: &Workload) -> Self {
+        Self::with(plan, workload, &StepTimes::of(workload.kernel))
+    }
+
+    /// Estimates the cost of a plan whose steps take these times. The nanoseconds are a sum of products, of the time of each step
+    /// and of how often it is taken: this is what a fit needs.
+    #[must_use]
+    pub fn with(plan: &TablePlan, workload: &Workload, times: &StepTimes) -> Self {
+        let timed = Timed { plan, times };
         let m = as_f64(workload.n_queries as u64);
         let mut mapped = Step::default();
         let rows = workload.held_rows().max(1) as u64;
         for run in workload.existing.iter().filter(|run| run.n_rows > 0) {
             let pieces = as_f64(run.n_rows) / as_f64(rows);
-            let piece = plan.piece(as_f64(rows), m, (run.density_rows / rows).checked_ilog2().unwrap_or(0));
+            let piece = timed.piece(as_f64(rows), m, (run.density_rows / rows).checked_ilog2().unwrap_or(0));
             mapped.add(Step { ns: piece.ns * pieces, pairs: piece.pairs * pieces });
         }
         let n_permuted = plan.tables().iter().filter(|t| !t.permutation.is_identity()).count();
-        let mut total_ns = mapped.ns + as_f64(n_permuted as u64) * m * SORT_NS;
+        let mut total_ns = mapped.ns + as_f64(n_permuted as u64) * m * times.sort;
         if workload.itself {
-            total_ns += plan.tables().iter().map(|table| plan.self_ns(table, m)).sum::<f64>();
+            total_ns += plan.tables().iter().map(|table| timed.self_ns(table, m)).sum::<f64>();
         }
         let n_existing = as_f64(workload.n_existing().max(1));
         Self {
@@ -202,20 +264,6 @@ impl TablePlan {
             if workload.itself { (8.0 + 64.0 * share((workload.n_queries / SELF_ROWS) as u64)).min(30.0) } else { 0.0 };
         (as_f64(workload.n_queries as u64) * itself.max(24.0 * widest)) as usize
     }
-
-    /// Estimates a piece of `n` existing fingerprints that agree in `root` leading bits.
-    fn piece(&self, n: f64, m: f64, root: u32) -> Step {
-        let root = root.min(self.bits());
-        let mut all = Step::default();
-        for (i, table) in self.tables().iter().enumerate() {
-            all.ns += m / 8.0 * SELECT_VECTOR_NS;
-            if !table.permutation.is_identity() {
-                all.ns += n * SORT_NS;
-            }
-            all.add(self.step(table, n, m * self.narrowed(table, root), if i == 0 { root } else { 0 }));
-        }
-        all
-    }
 }
 
 impl Step {
@@ -236,6 +284,28 @@ impl TablePlan {
         };
         if self.is_scan() { 1.0 } else { n_near_prefixes(root, allowed) / 2f64.powi(root.cast_signed()) }
     }
+}
+
+/// A plan, and the times of its steps.
+struct Timed<'a> {
+    plan: &'a TablePlan,
+    times: &'a StepTimes,
+}
+
+impl Timed<'_> {
+    /// Estimates a piece of `n` existing fingerprints that agree in `root` leading bits.
+    fn piece(&self, n: f64, m: f64, root: u32) -> Step {
+        let root = root.min(self.plan.bits());
+        let mut all = Step::default();
+        for (i, table) in self.plan.tables().iter().enumerate() {
+            all.ns += m / 8.0 * self.times.select_vector;
+            if !table.permutation.is_identity() {
+                all.ns += n * self.times.sort;
+            }
+            all.add(self.step(table, n, m * self.plan.narrowed(table, root), if i == 0 { root } else { 0 }));
+        }
+        all
+    }
 
     /// Estimates the time to join `m` queries with each other in one table. Merged groups compare every pair once. A
     /// walk meets every pair twice and selects, for each range of the queries, all queries that are near to any in the
@@ -245,8 +315,8 @@ impl TablePlan {
             return self.step(table, m / 2.0, m, 0).ns;
         }
         let ranges = m / as_f64(SELF_ROWS as u64);
-        let narrows = ranges.log2() > f64::from(self.max_distance());
-        let selecting = if narrows { ranges * m / 8.0 * SELECT_VECTOR_NS } else { 0.0 };
+        let narrows = ranges.log2() > f64::from(self.plan.max_distance());
+        let selecting = if narrows { ranges * m / 8.0 * self.times.select_vector } else { 0.0 };
         self.step(table, m, m, 0).ns + selecting
     }
 
@@ -254,48 +324,48 @@ impl TablePlan {
     /// bits.
     fn step(&self, table: &Table, n: f64, m: f64, root: u32) -> Step {
         if table.max_prefix_distance == 0 {
-            return merge_step(table.block, n, m, root, self.max_distance());
+            return merge_step(self.times, table.block, n, m, root, self.plan.max_distance());
         }
         let walk = Walk {
             kernel: Kernel::SCALAR,
-            bits: self.bits(),
+            bits: self.plan.bits(),
             prefix_bits: table.block.width,
             max_prefix_distance: table.max_prefix_distance,
-            max_distance: self.max_distance(),
+            max_distance: self.plan.max_distance(),
         };
-        walk_step(&walk, n, m, root)
+        walk_step(self.times, &walk, n, m, root)
     }
 }
 
-fn merge_step(block: Block, n: f64, m: f64, root: u32, max_distance: u32) -> Step {
+fn merge_step(times: &StepTimes, block: Block, n: f64, m: f64, root: u32, max_distance: u32) -> Step {
     let bits = merge_bits(block.width, root, rows(n), rows(m));
     let groups = 2f64.powi((bits - root.min(bits)).cast_signed());
     let pairs = n * m / groups;
     let occupied = groups.min(n).min(m);
     let (long, short) = (n.max(m) / groups, (n.min(m) / groups).max(1.0));
     let compared = if max_distance <= 6 {
-        (long / 16.0).ceil().max(1.0) * short * PAIR_VECTOR_NS
+        (long / 16.0).ceil().max(1.0) * short * times.pair_vector
     } else {
-        lanes_ns(long, short, max_distance)
+        lanes_ns(times, long, short, max_distance)
     };
-    Step { ns: (n + m) * PASS_NS + occupied * (LEAF_CALL_NS + compared), pairs }
+    Step { ns: (n + m) * times.pass + occupied * (times.leaf_call + compared), pairs }
 }
 
 /// Estimates the time to compare `n_lanes` with `n_rows`, of which at most `max_rest` bits of a rest differ in a pair.
-fn lanes_ns(n_lanes: f64, n_rows: f64, max_rest: u32) -> f64 {
-    (n_lanes / 32.0).ceil().max(1.0) * (LANES_NS + n_rows * compared_bytes(max_rest) * LANES_BYTE_NS)
+fn lanes_ns(times: &StepTimes, n_lanes: f64, n_rows: f64, max_rest: u32) -> f64 {
+    (n_lanes / 32.0).ceil().max(1.0) * (times.lanes + n_rows * compared_bytes(max_rest) * times.lanes_byte)
 }
 
-fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
+fn walk_step(times: &StepTimes, walk: &Walk, n: f64, m: f64, root: u32) -> Step {
     let bottom = walk.leaf_depth(root, walk.bits, rows(n), rows(m));
     let fan = bottom - FAN_BITS.min(bottom - root);
     let len = |depth: u32| m * walk.list_share(depth) / walk.list_share(root);
     let nodes = |depth: u32| 2f64.powi((depth - root).cast_signed()).min(n);
-    let mut ns = n * PASS_NS;
+    let mut ns = n * times.pass;
     let mut depth = fan;
     while depth > root {
         let above = depth - STEP_BITS.min(depth - root);
-        ns += nodes(depth) * (SELECT_CALL_NS + (len(above) / 8.0).ceil() * SELECT_VECTOR_NS);
+        ns += nodes(depth) * (times.select_call + (len(above) / 8.0).ceil() * times.select_vector);
         depth = above;
     }
     let leaves = nodes(bottom).max(1.0);
@@ -307,9 +377,10 @@ fn walk_step(walk: &Walk, n: f64, m: f64, root: u32) -> Step {
             n_near_prefixes(bottom - fan, limit - above).min(len(fan) * share)
         })
         .sum();
-    ns += nodes(fan) * len(fan) * FAN_QUERY_NS;
-    ns += leaves * (ranges * FAN_RANGE_NS + n_queries * FAN_COPY_NS);
-    ns += leaves * n_queries.min(1.0) * (LEAF_CALL_NS + lanes_ns(n_queries, n_rows, walk.max_distance - limit));
+    ns += nodes(fan) * len(fan) * times.fan_query;
+    ns += leaves * (ranges * times.fan_range + n_queries * times.fan_copy);
+    ns +=
+        leaves * n_queries.min(1.0) * (times.leaf_call + lanes_ns(times, n_queries, n_rows, walk.max_distance - limit));
     Step { ns, pairs: n * n_queries }
 }
 

@@ -5,7 +5,7 @@ use nearprint_fingerprint::hamming_distance;
 use std::ops::Range;
 
 use crate::kernel::{Kernel, NearPrefix, Width};
-use crate::plan::cost::{ExistingRun, JoinCost, SORT_NS, Workload, merge_bits};
+use crate::plan::cost::{ExistingRun, JoinCost, StepTimes, Workload, merge_bits};
 use crate::plan::permutation::{common_prefix, leading_ones, ones};
 use crate::plan::table_plan::{Table, TablePlan};
 use crate::probe::radix_sort::{sort, sort_by_leading_bits};
@@ -298,12 +298,13 @@ impl<F: Width> PermutedTables<F> {
             memory_bytes: usize::MAX,
             threads: 1,
             pieces_under_way: 1,
+            kernel: self.kernel.name(),
         };
         let plan = TablePlan::choose(rest, self.plan.max_distance(), &workload);
         let scan = JoinCost::of(&TablePlan::scan(rest, self.plan.max_distance()), &workload).total_ns;
         // Both sides are sorted by the remaining bits, in more passes than a table is.
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-        let sorting = 4.0 * SORT_NS * (n + m) as f64;
+        let sorting = 4.0 * StepTimes::of(self.kernel.name()).sort * (n + m) as f64;
         (JoinCost::of(&plan, &workload).total_ns + sorting < scan).then_some(plan)
     }
 
