@@ -63,7 +63,7 @@ const REQUEST_PAGES: usize = 1 << 8;
 const REQUESTS_AT_ONCE: usize = 4;
 
 /// The bytes that are held, at about the most, while all sketches are read.
-pub const READ_ALL_BYTES: usize = (REQUESTS_AT_ONCE + 1) * (REQUEST_BYTES as usize + (64 << 10));
+pub const READ_ALL_BYTES: usize = (REQUESTS_AT_ONCE + 1) * REQUEST_PAGES * (5 << 10);
 
 /// The number of row groups whose pages are read at the same time.
 const ROW_GROUPS_AT_ONCE: usize = 4;
