@@ -34,6 +34,9 @@ const SCANNED_ROW_NS: f64 = 0.5;
 /// The nanoseconds that a join takes for each fingerprint on one core, at the least.
 const LEAST_JOINED_ROW_NS: f64 = 0.4;
 
+/// The nanoseconds in which a sketch is read for one of its words, from a local disk that has none of it in memory, as measured.
+const SKETCH_READ_NS: f64 = 50.0;
+
 /// The most near rows of a query alone that are held at once, and the bytes of each: as a row that is near, as one that
 /// matches, and as one of its night.
 const ROWS_AT_ONCE: usize = 1 << 16;
@@ -278,7 +281,12 @@ impl Lookup {
         let asked = self.asked_by_key(&wanted_near);
         let of_key = |(key, asked)| Batch::new(key, asked, self.profile.config().bits, n_rows, &self.options);
         let batches: Vec<Batch> = asked.into_iter().map(of_key).collect();
-        if alone < batches.iter().map(Batch::nanoseconds).sum() {
+        let has_words = wanted_near.iter().any(|near| near.sketch.is_some());
+        let is_read = |night: &&OpenNight| has_words && !night.run.has_words_in_memory();
+        let n_read: u64 = nights.iter().filter(is_read).map(OpenNight::n_rows).sum();
+        #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+        let reading = f64::from(self.verifier.words.n) * SKETCH_READ_NS * n_read as f64;
+        if alone < reading + batches.iter().map(Batch::nanoseconds).sum::<f64>() {
             return Ok(Joined::DoesNotPay);
         }
         let (counts, runs) = (Counts::default(), nights.iter().map(|night| &*night.run).collect::<Vec<&OpenRun>>());

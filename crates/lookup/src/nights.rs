@@ -221,6 +221,11 @@ impl OpenRun {
         Ok(values)
     }
 
+    /// Returns whether the words are in memory already.
+    pub fn has_words_in_memory(&self) -> bool {
+        self.words.initialized()
+    }
+
     /// Returns the sorted fingerprints, if they are in memory already.
     pub fn values_in_memory(&self) -> Option<&[u64]> {
         self.values.get().map(|(values, _)| values.as_slice())
