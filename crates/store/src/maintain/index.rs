@@ -48,7 +48,7 @@ pub struct IndexSummary {
     pub index: Option<String>,
     /// The number of runs that the index covers.
     pub n_runs: u64,
-    /// The number of documents, each of which is in every table.
+    /// The number of documents, each of which has a row in every table.
     pub n_rows: u64,
     /// The number of tables.
     pub n_tables: u64,
