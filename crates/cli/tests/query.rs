@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nearprint_profile::{Outcome, TextFingerprinter, by_name};
 use serde_json::Value;
 
+use crate::history::of_the_last_release;
 use crate::support::{self, Night, expect, nearprint_in, rows, snapshot, text};
 
 fn date(day: u64) -> String {
@@ -275,6 +276,26 @@ fn an_index_has_the_same_bytes_whoever_writes_it_and_is_written_again_where_it_i
     let second: Vec<Vec<u8>> = tables(&night).iter().map(|path| std::fs::read(path).unwrap()).collect();
     assert_eq!(first, second);
     assert!(query(&night, &["--text", &text(1103, 60)])["n_indexed_rows"].as_u64() > Some(0));
+}
+
+#[test]
+fn an_index_of_the_last_release_answers_by_all_keys_and_a_new_one_takes_its_place() {
+    let night = of_the_last_release();
+    let ids: Vec<String> = night.decisions("2026-11-19").into_keys().collect();
+    let asked = || -> Vec<Value> {
+        let answer = |id: &String| query(&night, &["--id", id]);
+        ids.iter().map(answer).collect()
+    };
+    let before = asked();
+    assert_eq!(before[0]["n_indexed_rows"], 0, "its words are scanned: {}", before[0]);
+    assert_eq!(store(&night, &["check"])["status"], "sound");
+    assert_eq!(store(&night, &["index"])["status"], "indexed");
+    let after = asked();
+    assert!(after[0]["n_indexed_rows"].as_u64() > Some(0), "{}", after[0]);
+    let matches = |answers: &[Value]| -> Vec<Vec<Found>> { answers.iter().map(found).collect() };
+    assert_eq!(matches(&before), matches(&after));
+    assert!(matches(&after).iter().any(|found| !found.is_empty()));
+    assert_eq!(store(&night, &["check"])["status"], "sound");
 }
 
 #[test]
