@@ -1,20 +1,11 @@
 //! Table plans: that every choice of differing bits leaves one block near enough, and what the planner chooses.
 
-use nearprint_join::{ExistingRun, JoinCost, JoinError, Kernel, KernelName, Queries, TablePlan, Workload};
+use nearprint_join::{ExistingRun, JoinCost, JoinError, Kernel, Queries, TablePlan, Workload};
 use proptest::prelude::*;
 
 fn workload(n_queries: usize, n_existing: u64, memory_bytes: usize) -> Workload {
     let existing = vec![ExistingRun { n_rows: n_existing, density_rows: n_existing }];
-    Workload {
-        n_queries,
-        existing,
-        piece_rows: 1 << 20,
-        itself: false,
-        memory_bytes,
-        threads: 2,
-        pieces_under_way: 2,
-        kernel: KernelName::Avx2,
-    }
+    Workload { n_queries, existing, piece_rows: 1 << 20, itself: false, memory_bytes, threads: 2, pieces_under_way: 2 }
 }
 
 #[test]

@@ -54,7 +54,6 @@ impl Batch {
             memory_bytes: options.join_bytes,
             threads: options.threads,
             pieces_under_way: 2,
-            kernel: options.kernel.name(),
         };
         let (bits, max_distance) = match key {
             Key::Fingerprint => (bits, options.keys.max_distance),

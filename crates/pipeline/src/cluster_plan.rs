@@ -2,7 +2,7 @@
 //! Each worker holds the whole query batch and the tables of one slice.
 
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::{KernelName, Workload};
+use nearprint_join::Workload;
 use nearprint_storage::in_memory;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -89,7 +89,6 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
         memory_bytes: table_bytes("--worker-memory", cluster.worker_memory, held_bytes)?,
         threads,
         pieces_under_way: 0,
-        kernel: WORKER_KERNEL,
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload).map_err(beyond_worker)?;
     let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * plan.n_slices as u64;
@@ -105,9 +104,6 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
         memory_bytes: PROCESS_BYTES.saturating_add(held_bytes).saturating_add(plan.cost.memory_bytes),
     })
 }
-
-/// The instructions that workers are taken to have, which nobody knows before they start.
-pub(crate) const WORKER_KERNEL: KernelName = KernelName::Avx2;
 
 /// Returns the most existing fingerprints of a task. Tasks are whole row groups.
 pub(crate) fn most_piece_rows(existing_rows: u64, workers: u64) -> usize {

@@ -35,7 +35,6 @@ pub(crate) fn measured_over_model(kernel: Kernel, threads: usize) -> Result<f64>
         memory_bytes: usize::MAX,
         threads,
         pieces_under_way: 1,
-        kernel: kernel.name(),
     };
     let plan = TablePlan::choose(u64::BITS, MAX_DISTANCE, &workload);
     let expected =

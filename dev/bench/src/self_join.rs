@@ -60,7 +60,6 @@ impl Args {
             memory_bytes: usize::MAX,
             threads: 1,
             pieces_under_way: 1,
-            kernel: Kernel::best().name(),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
         pool.install(|| {

@@ -5,7 +5,7 @@ use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, W
 use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Workers};
 
 use super::memory::{Budget, group};
-use crate::cluster_plan::{WORKER_KERNEL, most_piece_rows, table_bytes};
+use crate::cluster_plan::{most_piece_rows, table_bytes};
 use crate::join_plan::{JoinPlan, keys_of};
 use crate::operators::reduce::PlanRunner;
 use crate::resources::Resources;
@@ -107,7 +107,6 @@ impl Planning {
                 memory_bytes,
                 threads,
                 pieces_under_way: 0,
-                kernel: if workers.is_some() { WORKER_KERNEL } else { kernel.name() },
             };
             let plan = JoinPlan::choose(key.bits, u32::from(key.max_distance), &workload)?;
             tracing::debug!(
