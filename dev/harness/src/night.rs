@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, FileTimes};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use parquet::file::properties::WriterProperties;
@@ -415,8 +416,14 @@ pub fn of_another_release(nearprint: &Path, to: &Path) -> Result<()> {
     for at in at {
         binary[at + own.len() - 1] = b'9';
     }
-    std::fs::copy(nearprint, to)?;
-    Ok(std::fs::write(to, binary)?)
+    let written = to.with_extension("written");
+    std::fs::copy(nearprint, &written)?;
+    std::fs::write(&written, binary)?;
+    // Other tests start processes meanwhile. Had this process open for writing what is to be run, one of them could have it open too,
+    // and the system would not run it.
+    let copied = Command::new("cp").arg(&written).arg(to).status()?;
+    require!(copied.success(), "cp: {copied}");
+    Ok(std::fs::remove_file(&written)?)
 }
 
 /// Returns whether the key differs from run to run by design: probes, and the identity that a store draws.
