@@ -40,22 +40,23 @@ pub async fn words_of(
     let mut values: Vec<Vec<u64>> = which.iter().map(|_| Vec::with_capacity(n_rows)).collect();
     let (mut missing, mut n_read) = (Vec::new(), 0);
     let take = |sketches: Sketches<'_>| {
-        for (&word, values) in which.iter().zip(&mut values) {
-            match sketches {
-                Sketches::All(sketches) => values.extend(sketches.iter().map(|bytes| Sketch(*bytes).word(word))),
-                Sketches::Some(sketches) => {
+        let words = which.iter().zip(&mut values);
+        match sketches {
+            Sketches::All(sketches) => {
+                for (&word, values) in words {
+                    values.extend(sketches.iter().map(|bytes| Sketch(*bytes).word(word)));
+                }
+                n_read += sketches.len();
+            }
+            Sketches::Some(sketches) => {
+                for (&word, values) in words {
                     values.extend(sketches.iter().map(|bytes| bytes.map_or(0, |bytes| Sketch(bytes).word(word))));
                 }
-            }
-        }
-        n_read += match sketches {
-            Sketches::All(sketches) => sketches.len(),
-            Sketches::Some(sketches) => {
                 let without = (n_read..).zip(sketches).filter(|(_, sketch)| sketch.is_none());
                 missing.extend(without.map(|(row, _)| row_number(row)));
-                sketches.len()
+                n_read += sketches.len();
             }
-        };
+        }
     };
     sketch_column::read_all(parquet, pages, row_groups, counts, take).await?;
     if n_read == n_rows {

@@ -95,7 +95,7 @@ pub struct JoinCost {
 }
 
 /// The nanoseconds that the steps of a map take on an idle core. Only their proportions matter to a choice.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StepTimes {
     /// To move a fingerprint to its place in another order.
     pub sort: f64,
@@ -122,43 +122,21 @@ pub struct StepTimes {
 }
 
 impl StepTimes {
-    /// The number of steps.
-    pub const N: usize = 11;
-
     /// A fit to 51 maps with AVX2, of distances up to 12, that took two threads at least 0.05 s of processor time each; it is
     /// within 30 % of all of them. Fits to AVX2 and AVX-512 alone choose no better plans, as evidence/benchmarks says.
-    pub const FITTED: Self = Self::from_array([6.0, 0.4, 7.0, 1.45, 3.0, 1.5, 0.45, 11.0, 0.85, 7.2, 0.3]);
-
-    /// Makes the times in the order of the fields.
-    #[must_use]
-    pub const fn from_array(times: [f64; Self::N]) -> Self {
-        let [
-            sort,
-            pass,
-            select_call,
-            select_vector,
-            fan_query,
-            fan_range,
-            fan_copy,
-            leaf_call,
-            pair_vector,
-            lanes,
-            lanes_byte,
-        ] = times;
-        Self {
-            sort,
-            pass,
-            select_call,
-            select_vector,
-            fan_query,
-            fan_range,
-            fan_copy,
-            leaf_call,
-            pair_vector,
-            lanes,
-            lanes_byte,
-        }
-    }
+    pub const FITTED: Self = Self {
+        sort: 6.0,
+        pass: 0.4,
+        select_call: 7.0,
+        select_vector: 1.45,
+        fan_query: 3.0,
+        fan_range: 1.5,
+        fan_copy: 0.45,
+        leaf_call: 11.0,
+        pair_vector: 0.85,
+        lanes: 7.2,
+        lanes_byte: 0.3,
+    };
 }
 
 /// Returns the number of bytes that are compared first if so many bits below a prefix may differ.

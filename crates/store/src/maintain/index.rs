@@ -366,20 +366,12 @@ fn words_file(temp: &Path, word: u8) -> PathBuf {
 
 /// Reads the words of a file, and puts them into the buckets of a table.
 fn fill_with_words(buckets: &mut Buckets, order: Permutation, path: &Path) -> Result<()> {
-    let mut file = File::open(path).map_err(Fault::io(path))?;
-    let mut left = in_memory(file.metadata().map_err(Fault::io(path))?.len());
-    let (mut bytes, mut place) = (vec![0; 1 << 20], 0u64);
-    while left > 0 {
-        let n = left.min(bytes.len());
-        file.read_exact(&mut bytes[..n]).map_err(Fault::io(path))?;
-        let (words, _) = bytes[..n].as_chunks::<8>();
-        for word in words {
-            buckets.add(order.permute(u64::from_le_bytes(*word)), place)?;
-            place += 1;
-        }
-        left -= n;
-    }
-    Ok(())
+    let mut place = 0u64;
+    each_row(path, |[word]| {
+        buckets.add(order.permute(word), place)?;
+        place += 1;
+        Ok(())
+    })
 }
 
 /// Files of rows, each of which has a range of permuted keys, in ascending order.
@@ -426,23 +418,33 @@ impl Buckets {
 
 /// Reads the rows of a bucket, deletes its file, and returns the rows in the order of the table.
 fn sorted_rows(path: &Path) -> Result<Vec<(u64, u64)>> {
-    let mut file = File::open(path).map_err(Fault::io(path))?;
-    let size = file.metadata().map_err(Fault::io(path))?.len();
-    debug_assert!(size.is_multiple_of(ROW_BYTES as u64), "a bucket holds whole rows");
+    let size = std::fs::metadata(path).map_err(Fault::io(path))?.len();
     let mut rows = Vec::with_capacity(in_memory(size) / ROW_BYTES);
-    let mut bytes = vec![0; ROW_BYTES << 12];
-    let mut left = in_memory(size);
-    while left > 0 {
-        let n = left.min(bytes.len());
-        file.read_exact(&mut bytes[..n]).map_err(Fault::io(path))?;
-        let (words, _) = bytes[..n].as_chunks::<8>();
-        let (pairs, _) = words.as_chunks::<2>();
-        rows.extend(pairs.iter().map(|[permuted, place]| (u64::from_le_bytes(*permuted), u64::from_le_bytes(*place))));
-        left -= n;
-    }
+    each_row(path, |[permuted, place]| {
+        rows.push((permuted, place));
+        Ok(())
+    })?;
     std::fs::remove_file(path).map_err(Fault::io(path))?;
     rows.sort_unstable();
     Ok(rows)
+}
+
+/// Reads a file of rows of `N` numbers, of 8 bytes each, and calls `each` with one row after another.
+fn each_row<const N: usize>(path: &Path, mut each: impl FnMut([u64; N]) -> Result<()>) -> Result<()> {
+    let row_bytes = N * size_of::<u64>();
+    let mut file = File::open(path).map_err(Fault::io(path))?;
+    let mut left = in_memory(file.metadata().map_err(Fault::io(path))?.len());
+    debug_assert!(left.is_multiple_of(row_bytes), "the file holds whole rows");
+    let mut bytes = vec![0; row_bytes << 12];
+    while left > 0 {
+        let n = left.min(bytes.len());
+        file.read_exact(&mut bytes[..n]).map_err(Fault::io(path))?;
+        let (numbers, _) = bytes[..n].as_chunks::<8>();
+        let (rows, _) = numbers.as_chunks::<N>();
+        rows.iter().try_for_each(|row| each(row.map(u64::from_le_bytes)))?;
+        left -= n;
+    }
+    Ok(())
 }
 
 fn batch(rows: &[(u64, u64)]) -> Result<RecordBatch> {
