@@ -194,6 +194,28 @@ fn runs_mapped_by_all_threads_together_lose_no_pair() {
     }
 }
 
+/// So many rows and queries that threads together read lists by prefix, which a thread alone does not.
+#[test]
+fn lists_that_are_read_by_prefix_lose_no_pair() {
+    let mut rng = Rng(14);
+    for skew in [Skew::Uniform, Skew::SharedBlock] {
+        let queries: Vec<u64> = rng.fingerprints(1 << 14, skew);
+        let mut existing: Vec<u64> = rng.fingerprints(1 << 20, Skew::Uniform);
+        existing.extend(rng.near(&queries, 100_000, 12, skew));
+        existing.sort_unstable();
+        existing.dedup();
+        for (k, distances) in [(8, [2, 2, 2]), (7, [2, 2, 1])] {
+            for kernel in Kernel::available() {
+                let plan = TablePlan::new(64, k, &distances).unwrap();
+                let built = Queries::try_new(queries.clone(), plan, kernel).unwrap();
+                let expected = map_and_reduce(&built, &existing, 1);
+                assert!(expected.len() > 10_000, "many pairs are near");
+                assert_eq!(map_together(&built, &existing, 2), expected, "{kernel:?}, {skew:?}");
+            }
+        }
+    }
+}
+
 /// The rows of the piece agree in more bits than the queries of a permuted table are sorted by.
 #[test]
 fn runs_of_few_values_lose_no_pair_in_wide_blocks() {

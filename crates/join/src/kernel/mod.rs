@@ -292,6 +292,8 @@ impl Width for u64 {
     ) {
         match kernel.name {
             #[cfg(target_arch = "x86_64")]
+            KernelName::Avx512 => x86_64::avx512::pairs_of_prefix(kernel, rows, list, max_distance, found),
+            #[cfg(target_arch = "x86_64")]
             KernelName::Avx2 => x86_64::avx2::pairs_of_prefix(kernel, rows, list, max_distance, found),
             _ => Self::pairs(kernel, rows, list.values, max_distance, found),
         }

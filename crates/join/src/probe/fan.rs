@@ -6,10 +6,13 @@
 //! differ from its own in at most `t − a` places. They are a few ranges, and each has one distance.
 
 use crate::kernel::{Kernel, PADDING, Task, Width};
+use crate::plan::permutation::ones;
 
 /// The largest number of bits from a node to the descendants that its fan serves.
 pub(crate) const FAN_BITS: u32 = 8;
 
+/// Queries are selected, and not read range by range, if they are fewer than so many times the ranges.
+const SELECTED: usize = 8;
 /// The number of values that are copied at once, up to so many beyond the end of a range.
 const COPIED: usize = 8;
 
@@ -80,12 +83,13 @@ struct Flip {
 }
 
 impl<F: Width> Fan<F> {
-    /// Sorts the list of a node, whose queries are within `stem.max_above` of it.
-    pub(crate) fn build(&mut self, kernel: Kernel, list: &[F], stem: Stem<F>) {
+    /// Sorts the list of a node, whose queries are within `stem.max_above` of it. The list has some parts.
+    pub(crate) fn build(&mut self, kernel: Kernel, list: &[&[F]], stem: Stem<F>) {
         self.set_bits(stem.bits);
+        let n_queries: usize = list.iter().map(|part| part.len()).sum();
         for values in [&mut self.values, &mut self.near] {
-            if values.len() < list.len() + PADDING {
-                values.resize(list.len() + PADDING, F::ZERO);
+            if values.len() < n_queries + PADDING {
+                values.resize(n_queries + PADDING, F::ZERO);
             }
         }
         self.distances.resize(self.near.len(), 0);
@@ -95,7 +99,7 @@ impl<F: Width> Fan<F> {
     /// Returns the list of the descendant above `value`, and the distance of each query to the descendant.
     pub(crate) fn list(&mut self, kernel: Kernel, value: F, stem: Stem<F>) -> (&[F], &[u8]) {
         debug_assert!(self.flips.len() == 1 << stem.bits, "a fan is asked for the bits that it was built for");
-        let n = kernel.run(Gather { fan: self, value, stem });
+        let n = kernel.run(Gather { fan: self, kernel, value, stem });
         debug_assert!(
             self.distances[..n].iter().all(|&distance| u32::from(distance) <= stem.max_distance),
             "a descendant's list holds no query beyond its distance"
@@ -118,7 +122,7 @@ impl<F: Width> Fan<F> {
 
 struct Build<'a, F> {
     fan: &'a mut Fan<F>,
-    list: &'a [F],
+    list: &'a [&'a [F]],
     stem: Stem<F>,
 }
 
@@ -132,10 +136,12 @@ impl<F: Width> Task for Build<'_, F> {
         let Self { fan: Fan { values, starts, keys, .. }, list, stem } = self;
         debug_assert!(stem.n_keys() <= 1 << 16, "a key has 16 bits: those above the node and those below it");
         keys.clear();
-        keys.extend(list.iter().map(|&query| {
-            let above = ((query ^ stem.value) & stem.mask).count_ones() as usize;
-            (above << stem.bits | stem.next(query)) as u16
-        }));
+        for part in list {
+            keys.extend(part.iter().map(|&query| {
+                let above = ((query ^ stem.value) & stem.mask).count_ones() as usize;
+                (above << stem.bits | stem.next(query)) as u16
+            }));
+        }
         let n_keys = stem.n_keys();
         debug_assert!(
             keys.iter().all(|&key| (key as usize) < n_keys),
@@ -153,16 +159,22 @@ impl<F: Width> Task for Build<'_, F> {
             sum += *start;
             *start = sum;
         }
-        for (&query, &key) in list.iter().zip(&*keys) {
-            let at = &mut starts[key as usize + 1];
-            values[*at as usize] = query;
-            *at += 1;
+        let mut rest = keys.as_slice();
+        for part in list {
+            let (of_part, later) = rest.split_at(part.len());
+            for (&query, &key) in part.iter().zip(of_part) {
+                let at = &mut starts[key as usize + 1];
+                values[*at as usize] = query;
+                *at += 1;
+            }
+            rest = later;
         }
     }
 }
 
 struct Gather<'a, F> {
     fan: &'a mut Fan<F>,
+    kernel: Kernel,
     value: F,
     stem: Stem<F>,
 }
@@ -173,20 +185,21 @@ impl<F: Width> Task for Gather<'_, F> {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "distances are at most 128")]
     fn run(self) -> usize {
-        let Self { fan: Fan { values, starts, flips, n_flips, near, distances, .. }, value, stem } = self;
+        let Self { fan: Fan { values, starts, flips, n_flips, near, distances, .. }, kernel, value, stem } = self;
         let next = stem.next(value);
+        let mask = ones::<F>(stem.bits) << stem.rest_bits;
         let mut n = 0;
         for above in 0..=stem.max_above.min(stem.max_distance) {
             let reach = (stem.max_distance - above).min(stem.bits);
             let flips = &flips[..n_flips[reach as usize]];
             let first = (above as usize) << stem.bits;
             let (start, end) = (starts[first] as usize, starts[first + (1 << stem.bits)] as usize);
-            if end - start < 2 * flips.len() {
-                for &query in &values[start..end] {
-                    let distance = (stem.next(query) ^ next).count_ones();
-                    (near[n], distances[n]) = (query, (above + distance) as u8);
-                    n += usize::from(distance <= reach);
+            if end - start < SELECTED * flips.len() {
+                let n_near = F::select(kernel, &values[start..end], value, mask, reach, &mut near[n..]);
+                for (&query, to) in near[n..n + n_near].iter().zip(&mut distances[n..]) {
+                    *to = (above + (stem.next(query) ^ next).count_ones()) as u8;
                 }
+                n += n_near;
                 continue;
             }
             let starts = &starts[first..];

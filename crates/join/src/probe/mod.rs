@@ -3,6 +3,7 @@
 pub mod fan;
 pub mod near_values;
 pub mod permuted_table;
+pub mod prefixes;
 pub mod queries;
 pub mod radix_sort;
 pub mod reduce;

@@ -4,7 +4,7 @@ use crate::kernel::Width;
 use crate::plan::permutation::ones;
 
 /// The number of bits of a pass: its counters and the lines it writes to fit the second-level cache.
-const DIGIT_BITS: u32 = 11;
+const DIGIT_BITS: u32 = 12;
 /// Fewer values are sorted by comparison.
 const FEW: usize = 512;
 
@@ -14,17 +14,45 @@ pub(crate) fn sort_by_leading_bits<F: Width>(values: &mut Vec<F>, spare: &mut Ve
     if values.len() < FEW {
         return values.sort_unstable_by_key(|&v| v & ones::<F>(bits));
     }
-    if spare.len() != values.len() {
+    for digit in passes(bits, sorted_bits) {
         spare.resize(values.len(), F::ZERO);
-    }
-    let n_passes = sorted_bits.div_ceil(DIGIT_BITS);
-    let mut low = bits - sorted_bits;
-    for pass in 0..n_passes {
-        let width = sorted_bits / n_passes + u32::from(pass < sorted_bits % n_passes);
-        partition(values, spare, |value| value, low, width);
+        partition(&[values], spare, |value| value, digit);
         std::mem::swap(values, spare);
-        low += width;
     }
+}
+
+/// Writes the values of all parts to `values`, sorted as [`sort_by_leading_bits`] sorts them; the first pass copies them.
+pub(crate) fn gather_by_leading_bits<F: Width>(
+    parts: &[&[F]],
+    values: &mut Vec<F>,
+    spare: &mut Vec<F>,
+    bits: u32,
+    sorted_bits: u32,
+) {
+    let n_values = parts.iter().map(|part| part.len()).sum();
+    let mut digits = passes(bits, sorted_bits);
+    let Some(first) = digits.next().filter(|_| n_values >= FEW) else {
+        values.clear();
+        parts.iter().for_each(|part| values.extend_from_slice(part));
+        return sort_by_leading_bits(values, spare, bits, sorted_bits);
+    };
+    values.resize(n_values, F::ZERO);
+    partition(parts, values, |value| value, first);
+    for digit in digits {
+        spare.resize(n_values, F::ZERO);
+        partition(&[values], spare, |value| value, digit);
+        std::mem::swap(values, spare);
+    }
+}
+
+/// Returns the digits of the leading `sorted_bits` of the lowest `bits` bits, the least significant first.
+fn passes(bits: u32, sorted_bits: u32) -> impl Iterator<Item = Digit> {
+    let n_passes = sorted_bits.div_ceil(DIGIT_BITS);
+    (0..n_passes).scan(bits - sorted_bits, move |low, pass| {
+        let digit = Digit { low: *low, width: sorted_bits / n_passes + u32::from(pass < sorted_bits % n_passes) };
+        *low += digit.width;
+        Some(digit)
+    })
 }
 
 /// Sorts `values` by the lowest `bits` bits: radix passes over the leading bits, then a comparison sort of the values
@@ -43,36 +71,44 @@ pub(crate) fn sort<F: Width>(values: &mut Vec<F>, bits: u32) {
 /// Three passes, after which few uniform values are still out of order.
 const LEADING_BITS: u32 = 33;
 
-/// Returns the `width` bits from bit `low`. There may be no such bit if `width` is 0.
-#[inline]
-pub(crate) fn digit<F: Width>(value: F, low: u32, width: u32) -> usize {
-    if width == 0 { 0 } else { (value >> low).low_bits() & ((1 << width) - 1) }
+/// The `width` bits of a value from bit `low`. There may be no such bit if `width` is 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Digit {
+    pub(crate) low: u32,
+    pub(crate) width: u32,
 }
 
-/// Writes `order(value)` for each value to `out`, in ascending order of the digit of `width` bits from bit `low` of the
-/// written values. Returns the position at which each digit begins, and the end.
-pub(crate) fn partition<F: Width>(
-    values: &[F],
-    out: &mut [F],
-    order: impl Fn(F) -> F,
-    low: u32,
-    width: u32,
-) -> Vec<u32> {
-    debug_assert!(values.len() == out.len() && u32::try_from(values.len()).is_ok(), "as many, and positions fit");
-    let digit = |value: F| digit(value, low, width);
-    let mut starts = vec![0u32; (1 << width) + 1];
-    for &value in values {
-        starts[digit(order(value)) + 1] += 1;
+impl Digit {
+    #[inline]
+    pub(crate) fn of<F: Width>(self, value: F) -> usize {
+        if self.width == 0 { 0 } else { (value >> self.low).low_bits() & ((1 << self.width) - 1) }
+    }
+}
+
+/// Writes `order(value)` for each value of all parts to `out`, in ascending order of a digit of the written values. Returns the
+/// position at which each digit begins, and the end.
+pub(crate) fn partition<F: Width>(parts: &[&[F]], out: &mut [F], order: impl Fn(F) -> F, digit: Digit) -> Vec<u32> {
+    debug_assert!(
+        parts.iter().map(|part| part.len()).sum::<usize>() == out.len() && u32::try_from(out.len()).is_ok(),
+        "as many, and positions fit"
+    );
+    let mut starts = vec![0u32; (1 << digit.width) + 1];
+    for &part in parts {
+        for &value in part {
+            starts[digit.of(order(value)) + 1] += 1;
+        }
     }
     for i in 1..starts.len() {
         starts[i] += starts[i - 1];
     }
     let mut next = starts.clone();
-    for &value in values {
-        let value = order(value);
-        let at = &mut next[digit(value)];
-        out[*at as usize] = value;
-        *at += 1;
+    for &part in parts {
+        for &value in part {
+            let value = order(value);
+            let at = &mut next[digit.of(value)];
+            out[*at as usize] = value;
+            *at += 1;
+        }
     }
     starts
 }

@@ -14,8 +14,10 @@ use crate::kernel::Width;
 use crate::plan::cost::merge_bits;
 use crate::plan::permutation::{common_prefix, ones};
 use crate::plan::table_plan::Table;
+use crate::probe::fan::FAN_BITS;
 use crate::probe::permuted_table::{PermutedTables, ROW_BITS, Scratch};
-use crate::probe::radix_sort::{digit, partition, sort_by_leading_bits};
+use crate::probe::prefixes::Prefixes;
+use crate::probe::radix_sort::{Digit, gather_by_leading_bits, partition};
 use crate::probe::walk::Walker;
 
 /// The largest number of leading bits of a bucket: the lines that one pass writes to fit the second-level cache.
@@ -28,7 +30,7 @@ const STRIPE_BITS: u32 = 6;
 const STRIPES_OF_THREAD: usize = 4;
 /// The largest bucket whose memory a thread keeps. Buckets of skewed fingerprints may have more rows.
 const KEPT_ROWS: usize = 1 << 22;
-/// The least number of rows that a thread writes into buckets.
+/// The largest number of rows that a thread writes into buckets at a time: these are near enough to each other for the caches.
 const CHUNK_ROWS: usize = 1 << 18;
 
 /// The order of the fingerprints of a run.
@@ -124,6 +126,10 @@ impl<F: Width> PermutedTables<F> {
             } else {
                 self.permuted(table, runs, cut, copy)
             };
+            let prefixes = (table.max_prefix_distance > 0).then(|| {
+                let fan_depth = cut.sorted_bits - FAN_BITS.min(cut.sorted_bits);
+                Prefixes::of(rows, self.plan().bits(), fan_depth)
+            });
             let stripes = 0..1usize << cut.stripe_bits;
             let found: Vec<Vec<(F, F)>> = stripes
                 .into_par_iter()
@@ -132,7 +138,8 @@ impl<F: Width> PermutedTables<F> {
                     // A thread that finds no memory kept takes new memory.
                     let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
                     let mut pairs = Vec::new();
-                    let n = self.join_stripe(t, (&chunks, in_order), rows, cut, stripe, &mut own, &mut |a, b| {
+                    let queries = (rows, prefixes.as_ref());
+                    let n = self.join_stripe(t, (&chunks, in_order), queries, cut, stripe, &mut own, &mut |a, b| {
                         if n_pairs.fetch_add(1, Ordering::Relaxed) < limit {
                             pairs.push((a, b));
                         }
@@ -180,14 +187,18 @@ impl<F: Width> PermutedTables<F> {
         Cut { root, sorted_bits, bucket_bits, stripe_bits: bucket_bits.min(STRIPE_BITS.min(least.max(worth))) }
     }
 
+    /// Returns the bits of a permuted value that say in which bucket it is.
+    fn bucket(&self, cut: Cut) -> Digit {
+        Digit { low: self.plan().bits() - cut.root - cut.bucket_bits, width: cut.bucket_bits }
+    }
+
     /// Finds the buckets of a run that is in the order of the table.
     fn in_place<'a>(&self, run: &'a [F], cut: Cut) -> Chunk<'a, F> {
-        let low = self.plan().bits() - cut.root - cut.bucket_bits;
-        let bucket = |value: F| digit(value, low, cut.bucket_bits);
+        let bucket = self.bucket(cut);
         let mut starts = vec![0];
         let mut at = 0;
         for next in 1..=1usize << cut.bucket_bits {
-            at += run[at..].partition_point(|&value| bucket(value) < next);
+            at += run[at..].partition_point(|&value| bucket.of(value) < next);
             #[allow(clippy::cast_possible_truncation, reason = "a piece has at most u32::MAX rows")]
             starts.push(at as u32);
         }
@@ -202,18 +213,17 @@ impl<F: Width> PermutedTables<F> {
             copy.reserve_exact(n_rows - copy.len());
             copy.resize(n_rows, F::ZERO);
         }
-        let chunk_rows = n_rows.div_ceil(rayon::current_num_threads()).max(CHUNK_ROWS);
         let mut rest = &mut copy[..n_rows];
         let mut chunks = Vec::new();
-        for rows in runs.iter().flat_map(|run| run.chunks(chunk_rows)) {
-            let (out, later) = rest.split_at_mut(rows.len());
-            chunks.push((rows, out));
+        for parts in chunks_of(runs) {
+            let (out, later) = rest.split_at_mut(parts.iter().map(|part| part.len()).sum());
+            chunks.push((parts, out));
             rest = later;
         }
         debug_assert!(rest.is_empty(), "the chunks fill the copy");
-        let low = self.plan().bits() - cut.root - cut.bucket_bits;
-        let written = chunks.into_par_iter().with_max_len(1).map(|(rows, out)| {
-            let starts = partition(rows, out, |value| table.permutation.permute(value), low, cut.bucket_bits);
+        let bucket = self.bucket(cut);
+        let written = chunks.into_par_iter().with_max_len(1).map(|(parts, out)| {
+            let starts = partition(&parts, out, |value| table.permutation.permute(value), bucket);
             Chunk { rows: &*out, starts }
         });
         written.collect()
@@ -226,7 +236,7 @@ impl<F: Width> PermutedTables<F> {
         &self,
         t: usize,
         (chunks, in_order): (&[Chunk<'_, F>], bool),
-        rows: &[F],
+        (rows, prefixes): (&[F], Option<&Prefixes<'_, F>>),
         cut: Cut,
         stripe: usize,
         scratch: &mut Scratch<F>,
@@ -249,20 +259,18 @@ impl<F: Width> PermutedTables<F> {
         let mut walker = (table.max_prefix_distance > 0).then(|| {
             let walk = self.walk(table);
             let levels = walk.levels(root, cut.sorted_bits, n_rows, rows.len());
-            Walker::new(walk, levels, first, rows, lists)
+            let walker = Walker::new(walk, levels, first, rows, lists);
+            prefixes.into_iter().fold(walker, |walker, prefixes| walker.with_prefixes(prefixes))
         });
         let merge = self.merge(table);
         for b in buckets {
-            let parts = || chunks.iter().map(|chunk| chunk.bucket(b)).filter(|part| !part.is_empty());
-            let run = match (parts().count(), in_order) {
-                (0, _) => continue,
-                // One was counted.
-                (1, true) => parts().next().unwrap_or_default(),
+            let parts: Vec<&[F]> = chunks.iter().map(|chunk| chunk.bucket(b)).filter(|part| !part.is_empty()).collect();
+            let run = match (parts.as_slice(), in_order) {
+                ([], _) => continue,
+                (&[run], true) => run,
                 _ => {
-                    bucket.clear();
-                    parts().for_each(|part| bucket.extend_from_slice(part));
                     let known = cut.root + cut.bucket_bits;
-                    sort_by_leading_bits(bucket, spare, bits - known, cut.sorted_bits - known);
+                    gather_by_leading_bits(&parts, bucket, spare, bits - known, cut.sorted_bits - known);
                     bucket.as_slice()
                 }
             };
@@ -273,6 +281,21 @@ impl<F: Width> PermutedTables<F> {
         }
         n_rows
     }
+}
+
+/// Cuts runs, and puts those together that are short.
+fn chunks_of<'a, F>(runs: &[&'a [F]]) -> Vec<Vec<&'a [F]>> {
+    let (mut chunks, mut chunk, mut n_rows) = (Vec::new(), Vec::new(), 0);
+    for part in runs.iter().flat_map(|run| run.chunks(CHUNK_ROWS)) {
+        if n_rows + part.len() > CHUNK_ROWS {
+            chunks.push(std::mem::take(&mut chunk));
+            n_rows = 0;
+        }
+        chunk.push(part);
+        n_rows += part.len();
+    }
+    chunks.push(chunk);
+    chunks
 }
 
 /// Returns the bits in which some row differs from `first`.

@@ -10,6 +10,7 @@ use crate::kernel::{Kernel, PADDING, Width};
 use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::{common_prefix, leading_ones};
 use crate::probe::fan::{FAN_BITS, Fan, Stem};
+use crate::probe::prefixes::Prefixes;
 
 /// The approximate number of fingerprints of a leaf.
 pub(crate) const LEAF_ROWS: usize = 16;
@@ -98,11 +99,14 @@ pub(crate) struct Walker<'a, F> {
     /// The fan is that of the node above the last leaf.
     fanned: bool,
     lists: &'a mut Lists<F>,
+    /// The queries by prefix, and the bits by which the prefixes of a fan's list differ from its node.
+    prefixes: Option<(&'a Prefixes<'a, F>, Vec<usize>)>,
 }
 
 impl<'a, F: Width> Walker<'a, F> {
     /// Begins a walk of fingerprints that agree with `first` in the bits of the first of `levels`.
     pub(crate) fn new(walk: Walk, mut levels: Vec<Level<F>>, first: F, list: &[F], lists: &'a mut Lists<F>) -> Self {
+        debug_assert!(!levels.is_empty(), "a walk begins at a level");
         let values = &mut lists.values;
         // Lists about halve from level to level; room that is not touched takes no memory.
         values.reserve_exact((3 * (list.len() + PADDING)).saturating_sub(values.len()));
@@ -111,13 +115,22 @@ impl<'a, F: Width> Walker<'a, F> {
         }
         levels[0].len = F::select(walk.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
         let fan_level = (levels.len() - 1).saturating_sub((FAN_BITS / STEP_BITS) as usize);
-        Self { walk, levels, valid: 1, last_leaf: first, fan_level, fanned: false, lists }
+        Self { walk, levels, valid: 1, last_leaf: first, fan_level, fanned: false, lists, prefixes: None }
+    }
+
+    /// Takes the lists of fans from the queries by prefix, if they are long enough.
+    pub(crate) fn with_prefixes(mut self, prefixes: &'a Prefixes<'a, F>) -> Self {
+        let Level { depth, max_distance, .. } = self.levels[self.fan_level];
+        self.prefixes = prefixes.flips(depth, max_distance).map(|flips| (prefixes, flips));
+        self
     }
 
     /// Walks the next run, which is in ascending order of the leading bits that the leaves have.
     pub(crate) fn feed(&mut self, run: &[F], leaf: Leaf<'_, F>) {
-        let Self { walk, levels, valid, last_leaf, fan_level, fanned, lists: Lists { values, starts, fan } } = self;
+        let Self { walk, levels, valid, last_leaf, fan_level, fanned, lists, prefixes } = self;
+        let Lists { values, starts, fan } = &mut **lists;
         let Level { mask, depth: leaf_depth, .. } = levels[levels.len() - 1];
+        let mut parts = Vec::new();
         debug_assert!(
             run.is_sorted_by_key(|&row| row & mask),
             "a walk comes to each leaf once, in the order of prefixes"
@@ -129,19 +142,24 @@ impl<'a, F: Width> Walker<'a, F> {
             while levels[*valid - 1].depth > shared {
                 *valid -= 1;
             }
-            *fanned &= *valid > *fan_level;
-            while *valid <= *fan_level && levels[*valid - 1].len > SHORT_LIST {
-                walk.descend(levels, *valid, group[0], values);
-                *valid += 1;
-            }
+            *fanned &= levels[*fan_level].depth <= shared;
             let stem = walk.stem(levels, *fan_level, group[0]);
-            if *valid == *fan_level + 1 && !*fanned && levels[*fan_level].len > SHORT_LIST {
-                let ahead = run.get(at + FAN_ROWS);
-                let worth = walk.max_distance > FEW_DIFFERING && levels[*fan_level].len >= FAN_QUERIES * stem.n_keys();
-                if worth && stem.bits > 0 && ahead.is_some_and(|&row| (row ^ group[0]) & stem.mask == F::ZERO) {
-                    let Level { start, len, .. } = levels[*fan_level];
-                    fan.build(walk.kernel, &values[start..start + len], stem);
+            let may_fan = walk.max_distance > FEW_DIFFERING && stem.bits > 0 && !*fanned;
+            let ahead = run.get(at + FAN_ROWS).filter(|_| may_fan);
+            if ahead.is_some_and(|&row| (row ^ group[0]) & stem.mask == F::ZERO) {
+                let least = FAN_QUERIES * stem.n_keys();
+                if let Some((prefixes, flips)) = prefixes
+                    && prefixes.near(group[0], levels[*fan_level].depth, flips, &mut parts) >= least
+                {
+                    fan.build(walk.kernel, &parts, stem);
                     *fanned = true;
+                } else {
+                    walk.descend_to(*fan_level, levels, valid, group[0], values);
+                    let Level { start, len, .. } = levels[*fan_level];
+                    if *valid > *fan_level && len >= least {
+                        fan.build(walk.kernel, &[&values[start..start + len]], stem);
+                        *fanned = true;
+                    }
                 }
             }
             at += group.len();
@@ -152,10 +170,7 @@ impl<'a, F: Width> Walker<'a, F> {
                 }
                 return;
             }
-            while *valid < levels.len() && levels[*valid - 1].len > SHORT_LIST {
-                walk.descend(levels, *valid, group[0], values);
-                *valid += 1;
-            }
+            walk.descend_to(levels.len() - 1, levels, valid, group[0], values);
             let bottom = levels[*valid - 1];
             if bottom.len > 0 {
                 leaf(group, &values[bottom.start..bottom.start + bottom.len], &[], leaf_depth);
@@ -179,6 +194,21 @@ impl Walk {
             rest_bits: self.bits - leaf.depth,
             max_above: node.max_distance.min(node.depth),
             max_distance: leaf.max_distance.min(leaf.depth),
+        }
+    }
+
+    /// Makes the lists of the levels from `valid` to `to`, as long as they are not short.
+    fn descend_to<F: Width>(
+        &self,
+        to: usize,
+        levels: &mut [Level<F>],
+        valid: &mut usize,
+        value: F,
+        values: &mut Vec<F>,
+    ) {
+        while *valid <= to && levels[*valid - 1].len > SHORT_LIST {
+            self.descend(levels, *valid, value, values);
+            *valid += 1;
         }
     }
 

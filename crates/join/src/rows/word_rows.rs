@@ -1,5 +1,7 @@
 //! The query batch by a word of its sketches: the classes behind each distinct word.
 
+use rayon::prelude::*;
+
 use crate::rows::query_rows::QueryRows;
 
 /// The classes of each distinct word, ascending within a word. The place of a word among all of them is its number here.
@@ -20,7 +22,7 @@ impl WordRows {
     pub fn group(rows: &QueryRows, word: u8) -> (Self, Vec<u64>) {
         let of_class = |class: u32| Some((rows.sketch(class)?.word(word), class));
         let mut order: Vec<(u64, u32)> = (0..rows.n_classes() as u32).filter_map(of_class).collect();
-        order.sort_unstable();
+        order.par_sort_unstable();
         let (mut starts, mut values) = (Vec::new(), Vec::<u64>::new());
         for (place, &(value, _)) in order.iter().enumerate() {
             if values.last() != Some(&value) {

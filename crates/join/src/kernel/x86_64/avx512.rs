@@ -2,14 +2,15 @@
 #![allow(unsafe_code, reason = "intrinsics; each block says why it is sound")]
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi256_si512, _mm512_cmple_epu32_mask,
-    _mm512_cmple_epu64_mask, _mm512_cvtepi64_epi32, _mm512_inserti64x4, _mm512_loadu_si512,
-    _mm512_mask_cmple_epu64_mask, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi64,
-    _mm512_min_epu32, _mm512_permutexvar_epi32, _mm512_popcnt_epi32, _mm512_popcnt_epi64, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setr_epi32, _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_xor_si512,
+    __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi512_si128, _mm512_cmple_epu32_mask,
+    _mm512_cmple_epu64_mask, _mm512_cvtepu8_epi32, _mm512_loadu_si512, _mm512_mask_cmple_epu64_mask,
+    _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64, _mm512_maskz_loadu_epi8, _mm512_maskz_loadu_epi64,
+    _mm512_min_epu32, _mm512_permutex2var_epi32, _mm512_permutexvar_epi32, _mm512_popcnt_epi32, _mm512_popcnt_epi64,
+    _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32, _mm512_storeu_si512, _mm512_test_epi64_mask,
+    _mm512_xor_si512,
 };
 
-use super::super::{Kernel, KernelName, PADDING, scalar};
+use super::super::{Kernel, KernelName, NearPrefix, PADDING, Width, scalar};
 
 /// The lanes of a vector of fingerprints.
 const LANES: usize = 8;
@@ -200,6 +201,101 @@ unsafe fn pairs_of_wholes<const N: usize>(
     }
 }
 
+/// The lanes of a vector of low halves.
+const HALVES: usize = 2 * LANES;
+
+/// See [`Width::pairs_of_prefix`](super::super::Width::pairs_of_prefix).
+///
+/// Low halves are compared if the distances to the prefix leave few bits for them, and whole values otherwise.
+pub(in super::super) fn pairs_of_prefix(
+    kernel: Kernel,
+    rows: &[u64],
+    list: NearPrefix<'_, u64>,
+    max_distance: u32,
+    found: &mut dyn FnMut(u64, u64),
+) {
+    assert!(kernel.name() == KernelName::Avx512 && list.values.len() == list.distances.len());
+    let farthest = list.distances.iter().copied().max().unwrap_or(0);
+    let max_rest = max_distance.saturating_sub(u32::from(farthest));
+    if list.values.len() < HALVES || max_rest > HALVES_UP_TO {
+        return Width::pairs(kernel, rows, list.values, max_distance, found);
+    }
+    for (lanes, distances) in
+        list.values.chunks(REST_VECTORS * HALVES).zip(list.distances.chunks(REST_VECTORS * HALVES))
+    {
+        let lanes = NearPrefix { values: lanes, distances, rest_bits: list.rest_bits };
+        for rows in rows.chunks(ROWS_AT_ONCE) {
+            // SAFETY: the kernel proves the instructions.
+            unsafe {
+                match lanes.values.len().div_ceil(HALVES) {
+                    1 => pairs_by_rests::<1>(rows, lanes, max_distance, found),
+                    2 => pairs_by_rests::<2>(rows, lanes, max_distance, found),
+                    3 => pairs_by_rests::<3>(rows, lanes, max_distance, found),
+                    4 => pairs_by_rests::<4>(rows, lanes, max_distance, found),
+                    5 => pairs_by_rests::<5>(rows, lanes, max_distance, found),
+                    6 => pairs_by_rests::<6>(rows, lanes, max_distance, found),
+                    7 => pairs_by_rests::<7>(rows, lanes, max_distance, found),
+                    _ => pairs_by_rests::<REST_VECTORS>(rows, lanes, max_distance, found),
+                }
+            }
+        }
+    }
+}
+
+/// The largest number of vectors of low halves that are compared with a row while it is in a register.
+const REST_VECTORS: usize = 8;
+
+/// Compares the low halves of up to `16 N` lanes with those of the rows, as far as they lie below the prefix. Lanes whose least
+/// distance, together with that to the prefix, is near are compared with all rows again.
+///
+/// # Safety
+/// The processor has the instructions.
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt")]
+unsafe fn pairs_by_rests<const N: usize>(
+    rows: &[u64],
+    list: NearPrefix<'_, u64>,
+    max_distance: u32,
+    found: &mut dyn FnMut(u64, u64),
+) {
+    let rest = u32::MAX.checked_shr(u32::BITS.saturating_sub(list.rest_bits)).unwrap_or(0);
+    let mut halves = [_mm512_set1_epi32(0); N];
+    let (whole, others) = list.values.as_chunks::<HALVES>();
+    for (i, half) in halves.iter_mut().enumerate() {
+        // SAFETY: the caller proves the instructions, and fewer than sixteen lanes are left behind the whole vectors.
+        let low = unsafe { whole.get(i).map_or_else(|| low_halves(others), |lanes| low_halves(lanes)) };
+        *half = _mm512_and_si512(low, _mm512_set1_epi32(rest.cast_signed()));
+    }
+    let mut nearest = [_mm512_set1_epi32(-1); N];
+    for &row in rows {
+        #[allow(clippy::cast_possible_truncation, reason = "the low half")]
+        let row = _mm512_set1_epi32((row as u32 & rest).cast_signed());
+        for (nearest, &half) in nearest.iter_mut().zip(&halves) {
+            *nearest = _mm512_min_epu32(*nearest, _mm512_popcnt_epi32(_mm512_xor_si512(half, row)));
+        }
+    }
+    let limit = _mm512_set1_epi32(max_distance.cast_signed());
+    for (i, nearest) in nearest.into_iter().enumerate() {
+        let at = i * HALVES;
+        let there = first_halves(list.values.len() - at);
+        // SAFETY: masked lanes are not read; there are as many distances as values, of which N vectors have some.
+        let distances = unsafe { _mm512_maskz_loadu_epi8(u64::from(there), list.distances.as_ptr().add(at).cast()) };
+        let distances = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(distances));
+        let mut near = there & _mm512_cmple_epu32_mask(_mm512_add_epi32(nearest, distances), limit);
+        while near != 0 {
+            let value = list.values[at + near.trailing_zeros() as usize];
+            // SAFETY: the caller proves the instructions, and that is all that pairs_whole asks for.
+            unsafe { pairs_whole(rows, &[value], max_distance, found) }
+            near &= near - 1;
+        }
+    }
+}
+
+/// Returns a mask of the first `n` of sixteen lanes, or of all if there are no more.
+#[inline]
+fn first_halves(n: usize) -> u16 {
+    if n < HALVES { !(u16::MAX << n) } else { u16::MAX }
+}
+
 /// Returns whether the low half of one of up to `16 N` lanes is within the distance of the low half of a row.
 ///
 /// # Safety
@@ -222,8 +318,7 @@ unsafe fn near_halves<const N: usize>(lanes: &[u64], rows: &[u64], max_distance:
     let max_distance = _mm512_set1_epi32(max_distance.cast_signed());
     let mut near = 0;
     for (i, nearest) in nearest.into_iter().enumerate() {
-        let there = if lanes.len() >= 16 * (i + 1) { u16::MAX } else { !(u16::MAX << (lanes.len() - 16 * i)) };
-        near |= _mm512_cmple_epu32_mask(nearest, max_distance) & there;
+        near |= _mm512_cmple_epu32_mask(nearest, max_distance) & first_halves(lanes.len() - i * HALVES);
     }
     near != 0
 }
@@ -243,7 +338,7 @@ pub(in super::super) fn may_have_pairs(kernel: Kernel, values: &[u64], max_dista
 unsafe fn may_have_pairs_lanes(values: &[u64], max_distance: u32) -> bool {
     // SAFETY: the caller proves the instructions, and that there are at most sixteen values.
     let halves = unsafe { low_halves(values) };
-    let there = if values.len() == 16 { u16::MAX } else { !(u16::MAX << values.len()) };
+    let there = first_halves(values.len());
     let limit = _mm512_set1_epi32(max_distance.cast_signed());
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let mut near = 0;
@@ -264,13 +359,9 @@ unsafe fn may_have_pairs_lanes(values: &[u64], max_distance: u32) -> bool {
 #[target_feature(enable = "avx512f")]
 unsafe fn low_halves(values: &[u64]) -> __m512i {
     let (first, second) = values.split_at(values.len().min(LANES));
+    let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     // SAFETY: the caller proves the instructions; `load` takes as many values as there are, up to eight.
-    unsafe {
-        _mm512_inserti64x4::<1>(
-            _mm512_castsi256_si512(_mm512_cvtepi64_epi32(load(first))),
-            _mm512_cvtepi64_epi32(load(second)),
-        )
-    }
+    unsafe { _mm512_permutex2var_epi32(load(first), even, load(second)) }
 }
 
 /// Loads up to eight values, followed by zeros.
