@@ -8,7 +8,8 @@ use nearprint_fault::{Fault, Result};
 use nearprint_join::{
     Kernel, Key, MapScratch, NearExisting, Pair, Queries, RunOrder, TablePlan, TogetherScratch, TooManyPairs, WordRows,
 };
-use nearprint_storage::{blocking, row_number};
+use nearprint_storage::{blocking, in_pool, row_number};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -90,7 +91,7 @@ impl KeyQueries {
     }
 }
 
-/// The keys of a join, and the tables of the slice that is being joined. The slices of all keys are numbered one after
+/// The keys of a join, and the tables of the slices that are being joined. The slices of all keys are numbered one after
 /// another.
 #[derive(Debug)]
 pub struct QuerySlices {
@@ -98,7 +99,14 @@ pub struct QuerySlices {
     /// The key of each slice, and its number among those of the key.
     slices: Vec<(usize, usize)>,
     kernel: Kernel,
-    tables: Mutex<Option<(usize, Arc<Queries<u64>>)>>,
+    built: Mutex<Built>,
+}
+
+/// The slices whose tables are in memory, and the tables of each.
+#[derive(Debug, Default)]
+struct Built {
+    slices: Range<usize>,
+    tables: Vec<Arc<Queries<u64>>>,
 }
 
 impl QuerySlices {
@@ -110,7 +118,7 @@ impl QuerySlices {
         let mut slices = Self::unbuilt(keys, kernel);
         if let [KeyQueries { n_slices: 1, values, plan, .. }] = slices.keys.as_mut_slice() {
             let queries = Arc::new(Queries::try_new(std::mem::take(values), plan.clone(), kernel)?);
-            slices.tables = Mutex::new(Some((0, queries)));
+            slices.built = Mutex::new(Built { slices: 0..1, tables: vec![queries] });
         }
         Ok(slices)
     }
@@ -121,7 +129,7 @@ impl QuerySlices {
         debug_assert!(keys.first().is_some_and(|first| first.of.key == Key::Fingerprint), "fingerprints are a key");
         let slices_of = |(number, key): (usize, &KeyQueries)| (0..key.n_slices).map(move |slice| (number, slice));
         let slices = keys.iter().enumerate().flat_map(slices_of).collect();
-        Self { keys, slices, kernel, tables: Mutex::new(None) }
+        Self { keys, slices, kernel, built: Mutex::default() }
     }
 
     /// Returns the keys.
@@ -165,31 +173,36 @@ impl QuerySlices {
         slice * key.slice_values..key.n_values.min((slice + 1) * key.slice_values)
     }
 
-    /// Returns the tables of a slice. The tables of another slice are given up first.
+    /// Returns the tables of some slices, one by one. The tables of others are given up first.
     ///
     /// # Errors
     /// The plan has more bits than the values have.
-    pub async fn tables(self: &Arc<Self>, slice: usize) -> Result<SliceTables> {
-        let queries = self.queries(slice).await?;
-        Ok(SliceTables { queries, start: self.values_of(slice).start })
+    pub async fn tables(self: &Arc<Self>, slices: Range<usize>) -> Result<Vec<Arc<SliceTables>>> {
+        let queries = self.queries(slices.clone()).await?;
+        let of_slice = |(slice, queries)| Arc::new(SliceTables { queries, start: self.values_of(slice).start });
+        Ok(slices.zip(queries).map(of_slice).collect())
     }
 
-    async fn queries(self: &Arc<Self>, slice: usize) -> Result<Arc<Queries<u64>>> {
-        let mut tables = self.tables.lock().await;
-        if let Some((_, queries)) = tables.as_ref().filter(|(built, _)| *built == slice) {
-            return Ok(Arc::clone(queries));
+    async fn queries(self: &Arc<Self>, slices: Range<usize>) -> Result<Vec<Arc<Queries<u64>>>> {
+        let mut built = self.built.lock().await;
+        if built.slices == slices {
+            return Ok(built.tables.clone());
         }
-        *tables = None;
-        let own = Arc::clone(self);
+        *built = Built::default();
+        let (own, wanted) = (Arc::clone(self), slices.clone());
         let build = move || {
-            let (key, _) = own.of_slice(slice);
-            let values = key.values[own.values_of(slice)].to_vec();
-            Ok::<_, Fault>(Arc::new(Queries::try_new(values, key.plan.clone(), own.kernel)?))
+            let of_slice = |slice: usize| {
+                let (key, _) = own.of_slice(slice);
+                let values = key.values[own.values_of(slice)].to_vec();
+                Ok::<_, Fault>(Arc::new(Queries::try_new(values, key.plan.clone(), own.kernel)?))
+            };
+            in_pool(|| wanted.into_par_iter().map(of_slice).collect::<Result<Vec<_>>>())
         };
-        let queries = blocking("tables", build).await?;
-        tracing::debug!(slice, of = self.n_slices(), bytes = queries.memory_bytes(), "query tables built");
-        *tables = Some((slice, Arc::clone(&queries)));
-        Ok(queries)
+        let tables = blocking("tables", build).await?;
+        let bytes = tables.iter().map(|queries| queries.memory_bytes()).sum::<usize>();
+        tracing::debug!(?slices, of = self.n_slices(), bytes, "query tables built");
+        *built = Built { slices, tables: tables.clone() };
+        Ok(tables)
     }
 }
 

@@ -114,14 +114,14 @@ impl<F: Width> PermutedTables<F> {
                 (permuted.as_slice(), sorted_bits)
             };
             let (prefix, mask) = (table.permutation.permute(first), table.permutation.permute(root));
-            self.join_table(t, run, sorted_bits, (prefix, mask), scratch, found);
+            self.join_table(t, (run, &self.rows[t]), sorted_bits, (prefix, mask), scratch, found);
             scratch.run = permuted;
         }
     }
 
-    /// Calls `found(a, b)` once for every pair of queries within the distance, if the later of the two, in the order of
-    /// the table that finds the pair, stands in `range`. Ranges that together cut the rows report every pair once. After
-    /// each table, `probed` is called with a share of the rows of the range.
+    /// Calls `found(a, b)` once for every pair of queries within the distance, if one of the two stands in `range`: the later one
+    /// in the order of a table that is merged, the smaller one in that of a table that is walked. Ranges that together cut the
+    /// rows report every pair once. After each table, `probed` is called with a share of the rows of the range.
     pub(crate) fn map_self(
         &self,
         range: Range<usize>,
@@ -158,14 +158,21 @@ impl<F: Width> PermutedTables<F> {
     }
 
     fn walk_self(&self, t: usize, range: &Range<usize>, scratch: &mut Scratch<F>, found: &mut dyn FnMut(F, F)) {
-        let bits = self.plan.bits();
-        let run = &self.rows[t][range.clone()];
+        let (rows, bits) = (self.rows[t].as_slice(), self.plan.bits());
+        let run = &rows[range.clone()];
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
         let sorted_bits = if self.plan.tables()[t].permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
         let root = leading_ones::<F>(bits, common_prefix(first, last, bits).min(sorted_bits));
-        self.join_table(t, run, sorted_bits, (first, root), scratch, &mut |a, b| {
-            // Any two meet twice, and each meets itself.
-            if b < a {
+        let sorted = leading_ones::<F>(bits, sorted_bits);
+        debug_assert!(
+            run.iter().all(|&row| (row ^ first) & !ones::<F>(bits) == F::ZERO),
+            "values are told by their bits"
+        );
+        let order = self.plan.tables()[t].permutation;
+        // The smaller of two in the order of the table finds the pair, so those before the run are not needed. In the run any two meet twice, and each meets itself.
+        let later = &rows[rows.partition_point(|&row| row & sorted < first & sorted)..];
+        self.join_table(t, (run, later), sorted_bits, (first, root), scratch, &mut |a, b| {
+            if order.permute(a) < order.permute(b) {
                 found(a, b);
             }
         });
@@ -196,12 +203,12 @@ impl<F: Width> PermutedTables<F> {
         }
     }
 
-    /// Joins a run in the order of table `t` with the rows of that table that differ from `root.0` in few of the bits
+    /// Joins a run in the order of table `t` with those of some rows of the table that differ from `root.0` in few of the bits
     /// `root.1`. All fingerprints of the run agree in these bits.
     fn join_table(
         &self,
         t: usize,
-        run: &[F],
+        (run, rows): (&[F], &[F]),
         sorted_bits: u32,
         root: (F, F),
         scratch: &mut Scratch<F>,
@@ -209,7 +216,7 @@ impl<F: Width> PermutedTables<F> {
     ) {
         let table = &self.plan.tables()[t];
         let mut list = std::mem::take(&mut scratch.list);
-        let rows = self.near_root(&self.rows[t], root, &mut list);
+        let rows = self.near_root(rows, root, &mut list);
         let mut leaf = |run: &[F], queries: &[F], distances: &[u8], depth: u32| {
             self.join_leaf(run, queries, distances, depth, &mut |a, b| self.report(t, a, b, found));
         };

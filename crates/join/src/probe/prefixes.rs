@@ -21,19 +21,10 @@ pub(crate) struct Prefixes<'a, F> {
 impl<'a, F: Width> Prefixes<'a, F> {
     /// Finds the prefixes of the leading `depth` of the lowest `bits` bits, in which the queries ascend. Prefixes are shorter if
     /// there are too few queries.
-    #[allow(clippy::cast_possible_truncation, reason = "a batch has at most u32::MAX queries")]
     pub(crate) fn of(queries: &'a [F], bits: u32, depth: u32) -> Self {
         let depth = depth.min((queries.len() / QUERIES_OF_PREFIX).checked_ilog2().unwrap_or(0));
         let prefix = Digit { low: bits - depth, width: depth };
-        debug_assert!(queries.is_sorted_by_key(|&query| prefix.of(query)), "the queries of a prefix stand together");
-        let mut starts = vec![0; (1 << depth) + 1];
-        for &query in queries {
-            starts[prefix.of(query) + 1] += 1;
-        }
-        for p in 1..starts.len() {
-            starts[p] += starts[p - 1];
-        }
-        Self { queries, bits, depth, starts }
+        Self { queries, bits, depth, starts: starts_of(queries, prefix) }
     }
 
     /// Returns the bits by which prefixes of length `depth` may differ from one in up to `max_distance` places. `None` if these
@@ -60,4 +51,17 @@ impl<'a, F: Width> Prefixes<'a, F> {
         }
         n
     }
+}
+
+/// Returns the place at which each prefix begins among queries that ascend by it, and the end. There are at most `u32::MAX`.
+pub(crate) fn starts_of<F: Width>(queries: &[F], prefix: Digit) -> Vec<u32> {
+    debug_assert!(queries.is_sorted_by_key(|&query| prefix.of(query)), "the queries of a prefix stand together");
+    let mut starts = vec![0; (1 << prefix.width) + 1];
+    for &query in queries {
+        starts[prefix.of(query) + 1] += 1;
+    }
+    for p in 1..starts.len() {
+        starts[p] += starts[p - 1];
+    }
+    starts
 }

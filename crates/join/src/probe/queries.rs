@@ -9,7 +9,8 @@ use crate::kernel::{Kernel, Width};
 use crate::plan::permutation::ones;
 use crate::plan::table_plan::TablePlan;
 use crate::probe::permuted_table::{PermutedTables, Scratch};
-use crate::probe::radix_sort::sort;
+use crate::probe::prefixes::starts_of;
+use crate::probe::radix_sort::{Digit, sort};
 use crate::probe::together::{FoundPairs, RunOrder, SharedScratch};
 
 /// Two distinct fingerprints within the plan's distance, as positions among the queries' values and among the existing
@@ -50,7 +51,15 @@ pub struct TooManyPairs {
 #[derive(Debug)]
 pub struct Queries<F> {
     tables: PermutedTables<F>,
+    /// The place of each value of `prefix` among the values, by which they are found.
+    prefix: Digit,
+    starts: Vec<u32>,
 }
+
+/// The number of values with the same leading bits among which one is looked for, about.
+const VALUES_OF_PREFIX: usize = 16;
+/// The most leading bits by which values are looked for: as many starts as fit the second-level cache.
+const PLACE_BITS: u32 = 16;
 
 impl<F: Width> Queries<F> {
     /// Builds the tables of `values`; repeated values are collapsed. Bits above the plan's must be 0.
@@ -74,7 +83,10 @@ impl<F: Width> Queries<F> {
         values.dedup();
         debug_assert!(values.is_sorted_by(|a, b| a < b), "a value has one position, which bisection finds");
         debug_assert!(values.last().is_none_or(|&v| v <= ones(plan.bits())), "a value has more bits than the plan");
-        Ok(Self { tables: PermutedTables::build(values, plan, kernel) })
+        let width = (values.len() / VALUES_OF_PREFIX).checked_ilog2().unwrap_or(0).min(PLACE_BITS).min(plan.bits());
+        let prefix = Digit { low: plan.bits() - width, width };
+        let starts = starts_of(&values, prefix);
+        Ok(Self { tables: PermutedTables::build(values, plan, kernel), prefix, starts })
     }
 
     /// Returns the distinct fingerprints, in ascending order.
@@ -98,7 +110,7 @@ impl<F: Width> Queries<F> {
     /// Returns the bytes that the tables take.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.tables.memory_bytes()
+        self.tables.memory_bytes() + self.starts.len() * size_of::<u32>()
     }
 
     /// Calls `found` with every pair of a query value and one of the `existing` fingerprints within the distance. The
@@ -174,7 +186,7 @@ impl<F: Width> Queries<F> {
         #[allow(clippy::cast_possible_truncation, reason = "at most u32::MAX queries, and a distance of at most 128")]
         let near = |(existing, query): (F, F)| NearExisting {
             existing,
-            query: position(self.values(), query) as u32,
+            query: self.position(query) as u32,
             distance: (existing ^ query).count_ones() as u8,
         };
         let mut pairs: Vec<NearExisting<F>> = pairs.into_par_iter().map(near).collect();
@@ -188,7 +200,7 @@ impl<F: Width> Queries<F> {
     }
 
     /// Calls `found` with every pair of two different query values, the smaller one as `query` and the larger one as
-    /// `existing`, if the later of the two, in the order of the table that finds the pair, stands in `range`. Ranges
+    /// `existing`, if a certain one of the two stands in `range` in the order of the table that finds the pair. Ranges
     /// that together cut `0..values().len()` report every pair once.
     ///
     /// # Panics
@@ -211,7 +223,7 @@ impl<F: Width> Queries<F> {
     ) {
         self.tables.map_self(range, &mut scratch.0, probed, &mut |a, b| {
             let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
-            found(self.pair(smaller, position(self.values(), larger), larger));
+            found(self.pair(smaller, self.position(larger), larger));
         });
     }
 }
@@ -244,10 +256,17 @@ impl<F: Width> Queries<F> {
         let near = (query ^ value).count_ones() <= self.plan().max_distance();
         debug_assert!(near, "a pair is within the distance of its plan");
         Pair {
-            query: position(self.values(), query) as u32,
+            query: self.position(query) as u32,
             existing: existing as u32,
             distance: (query ^ value).count_ones() as u8,
         }
+    }
+
+    /// Returns the position of a value that there is.
+    fn position(&self, value: F) -> usize {
+        let prefix = self.prefix.of(value);
+        let start = self.starts[prefix] as usize;
+        start + position(&self.values()[start..self.starts[prefix + 1] as usize], value)
     }
 }
 

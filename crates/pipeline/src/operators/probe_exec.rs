@@ -70,7 +70,7 @@ impl Tasks for ProbeTasks {
     fn run(self: Arc<Self>, i: usize) -> BoxStream<'static, Result<RecordBatch>> {
         let own = Arc::clone(&self);
         let started = async move {
-            let turn = own.turns.of(own.tasks[i].slice()).await;
+            let turn = own.turns.of(own.tasks[i].slices().start).await;
             map_task(&own.context, &own.tasks[i]).map(move |batch| {
                 let _until_done = &turn;
                 batch

@@ -21,11 +21,9 @@ pub enum MapTask {
     /// Probes with the values of a piece of the existing documents in a key, by all threads together.
     Existing {
         /// The row groups of the piece, each at most once.
-        #[serde(rename = "slices")]
         piece: Vec<FileRowGroups>,
-        /// The slice of a key's queries in whose tables the task looks.
-        #[serde(rename = "part")]
-        slice: usize,
+        /// The slices of the queries in whose tables the task looks: one, or one of each word, which are then read together.
+        slices: Range<usize>,
     },
     /// Probes with the queries' own distinct fingerprints. If their key has one slice, the task finds the pairs that stand in
     /// a range of the table that finds them. If there are several slices, it finds the pairs of the slice's values with
@@ -36,17 +34,17 @@ pub enum MapTask {
         /// slices, either all of them are before the end of the slice or all are behind it.
         values: Range<usize>,
         /// The slice of the queries in whose tables the task looks.
-        #[serde(rename = "part")]
         slice: usize,
     },
 }
 
 impl MapTask {
-    /// Returns the slice of the queries in whose tables the task looks.
+    /// Returns the slices of the queries in whose tables the task looks.
     #[must_use]
-    pub fn slice(&self) -> usize {
+    pub fn slices(&self) -> Range<usize> {
         match self {
-            Self::Existing { slice, .. } | Self::Itself { slice, .. } => *slice,
+            Self::Existing { slices, .. } => slices.clone(),
+            Self::Itself { slice, .. } => *slice..slice + 1,
         }
     }
 }

@@ -5,7 +5,8 @@
 //! [`expand`] finds the documents.
 //!
 //! Fingerprints ascend, so a range has those between two values, and values are told from rows. Words stand in the order of the
-//! rows, so a range has those of some rows, and the rows of the few words in pairs are looked up.
+//! rows, so a range has those of some rows, and the rows of the few words in pairs are looked up. Sketches are read once for all
+//! words of a piece, which are mapped one after another.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,27 +15,30 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Key, NearExisting, Pair, RunOrder, TogetherScratch, TooManyPairs, WordRows};
+use nearprint_parquet::ParquetFile;
 use nearprint_parquet::fingerprint_column::{self, FetchedColumn};
 use nearprint_storage::{in_pool, row_number};
 use nearprint_store::{ExistingFile, delta_kernel};
 use rayon::prelude::*;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::context::{FileRowGroups, MapContext, PAIRS_HELD, Room};
 use super::counts::{Fetched, MapCounts, Seen};
 use super::existing_values::ExistingValues;
 use super::expand::{Fetch, FileValues, expand, fetches};
-use super::piece_words::WordsOfFile;
+use super::piece_words::WordsOfRows;
 use crate::query_slices::SliceTables;
 use crate::stream::Sender;
 
 /// The number of fetches of documents of a piece that are under way at the same time.
 const FETCHED_AT_ONCE: usize = 8;
 
-/// Maps a piece in the key of a slice.
+/// Maps a piece in the keys of some slices, each of which has its `tables`.
 pub(super) async fn map_piece(
     context: &Arc<MapContext>,
-    slice: usize,
-    tables: &Arc<SliceTables>,
+    slices: Range<usize>,
+    tables: Vec<Arc<SliceTables>>,
     piece: Vec<FileRowGroups>,
     sender: &Sender,
 ) -> Result<MapCounts> {
@@ -56,25 +60,52 @@ pub(super) async fn map_piece(
         }
     };
     let fingerprint_bytes = columns.iter().flatten().map(FetchedColumn::n_bytes).sum();
-    let fetched = Fetched::default();
-    let piece = match context.queries.of_slice(slice).0.of().key {
-        Key::Fingerprint => {
-            let own = Arc::clone(context);
-            context.room.compute(move || MappedPiece::decode(&own, piece, columns)).await?
-        }
-        Key::Word(word) => MappedPiece::read_words(context, piece, columns, word, &fetched).await?,
+    let fetched = Arc::new(Fetched::default());
+    let words = words_of_slices(context, slices.clone());
+    let piece = if words.is_empty() {
+        let own = Arc::clone(context);
+        context.room.compute(move || MappedPiece::decode(&own, piece, columns)).await?
+    } else {
+        MappedPiece::read_words(context, piece, columns, words, &fetched).await?
     };
     let piece = Arc::new(piece);
     drop(permit);
+    let mut counts = MapCounts { fingerprint_bytes, ..MapCounts::default() };
+    for (nth, (slice, tables)) in slices.zip(tables).enumerate() {
+        map_in_key(context, &piece, (nth, slice), &tables, &fetched, &mut counts, sender).await?;
+    }
+    fetched.add_to(&mut counts);
+    Ok(counts)
+}
+
+/// Returns the words that are the keys of some slices: none if fingerprints are their key.
+fn words_of_slices(context: &MapContext, slices: Range<usize>) -> Vec<u8> {
+    let words = slices.filter_map(|slice| match context.queries.of_slice(slice).0.of().key {
+        Key::Fingerprint => None,
+        Key::Word(word) => Some(word),
+    });
+    words.collect()
+}
+
+/// Maps a piece in the key of a slice, which is the `nth` of the keys that the piece has values of.
+async fn map_in_key(
+    context: &Arc<MapContext>,
+    piece: &Arc<MappedPiece>,
+    (nth, slice): (usize, usize),
+    tables: &Arc<SliceTables>,
+    fetched: &Arc<Fetched>,
+    counts: &mut MapCounts,
+    sender: &Sender,
+) -> Result<()> {
     let n_rows = piece.n_rows();
-    let mut counts = MapCounts { n_rows, fingerprint_bytes, ..MapCounts::default() };
+    counts.n_rows += n_rows;
     let seen = Arc::new(Seen::new(&context.progress, n_rows));
     // Ranges that are not mapped yet. They do not overlap, and each row that is left is in one of them. Of fingerprints, all rows
     // of a value are.
     let mut unmapped = vec![piece.whole()];
     while let Some(ranges) = unmapped.pop() {
-        let (own, theirs, counted, now) = (Arc::clone(&piece), Arc::clone(tables), Arc::clone(&seen), ranges.clone());
-        let mapped = context.room.map_together(move |scratch| own.map(&theirs, now, scratch, &counted)).await?;
+        let (own, theirs, counted, now) = (Arc::clone(piece), Arc::clone(tables), Arc::clone(&seen), ranges.clone());
+        let mapped = context.room.map_together(move |scratch| own.map(nth, &theirs, now, scratch, &counted)).await?;
         let near = match mapped {
             Mapped::Pairs(near) => near,
             Mapped::Cut(smaller) => {
@@ -82,8 +113,8 @@ pub(super) async fn map_piece(
                 continue;
             }
         };
-        let (own, theirs) = (Arc::clone(&piece), Arc::clone(context));
-        let found = context.room.compute(move || own.by_file(&theirs, slice, &ranges, &near)).await?;
+        let (own, theirs) = (Arc::clone(piece), Arc::clone(context));
+        let found = context.room.compute(move || own.by_file(&theirs, (nth, slice), &ranges, &near)).await?;
         counts.n_candidates += found.iter().map(|found| found.pairs.len() as u64).sum::<u64>();
         let mut wanted: Vec<(FileValues<'_>, Fetch<'_>)> = Vec::new();
         for (file, found) in piece.files.iter().zip(&found) {
@@ -92,17 +123,33 @@ pub(super) async fn map_piece(
         }
         stream::iter(wanted.into_iter().map(Ok))
             .try_for_each_concurrent(FETCHED_AT_ONCE, |(file, fetch)| {
-                expand(context, slice, file, fetch, &fetched, sender)
+                expand(context, slice, file, fetch, fetched, sender)
             })
             .await?;
     }
     seen.all();
-    fetched.add_to(&mut counts);
-    Ok(counts)
+    Ok(())
 }
 
 /// The number of row groups of a piece that are read at the same time.
 const READ_AT_ONCE: usize = 16;
+/// The number of threads that read the sketches of a piece, at most. Each holds some of them while it reads.
+const READ_WORDS_AT_ONCE: usize = 8;
+/// The least number of rows whose words one thread reads, except for the last ones of a file.
+const READ_WORDS_ROWS: u64 = 1 << 20;
+
+/// Cuts row groups of a file into stretches that one thread reads.
+fn stretches(parquet: &ParquetFile, row_groups: Range<usize>) -> Vec<Range<usize>> {
+    let (mut stretches, mut start, mut n_rows) = (Vec::new(), row_groups.start, 0);
+    for group in row_groups.clone() {
+        n_rows += parquet.row_group_rows(group);
+        if n_rows >= READ_WORDS_ROWS || group + 1 == row_groups.end {
+            stretches.push(start..group + 1);
+            (start, n_rows) = (group + 1, 0);
+        }
+    }
+    stretches
+}
 
 /// Returns the bytes of the columns of a piece, or `None` if they are not only read but decoded too.
 fn packed_bytes(context: &MapContext, piece: &[FileRowGroups]) -> Result<Option<u64>> {
@@ -151,15 +198,15 @@ struct MappedFile {
 #[derive(Debug)]
 enum ValuesOfFile {
     Fingerprints(ExistingValues),
-    Words(WordsOfFile),
+    Words(WordsOfRows),
 }
 
 impl ValuesOfFile {
-    /// Returns what is mapped: the distinct fingerprints, ascending, or the words of all rows.
-    fn mapped(&self) -> &[u64] {
+    /// Returns what is mapped in the `nth` key: the distinct fingerprints, ascending, or the words of all rows.
+    fn mapped(&self, nth: usize) -> &[u64] {
         match self {
             Self::Fingerprints(values) => values.values(),
-            Self::Words(of_file) => &of_file.words,
+            Self::Words(of_rows) => of_rows.nth(nth),
         }
     }
 }
@@ -187,9 +234,9 @@ impl FoundInFile {
 
 impl Drop for MappedPiece {
     fn drop(&mut self) {
-        let memory = self.files.drain(..).map(|file| match file.values {
-            ValuesOfFile::Fingerprints(values) => values.into_room(),
-            ValuesOfFile::Words(of_file) => of_file.words,
+        let memory = self.files.drain(..).filter_map(|file| match file.values {
+            ValuesOfFile::Fingerprints(values) => Some(values.into_room()),
+            ValuesOfFile::Words(_) => None,
         });
         self.room.keep_values(memory.collect());
     }
@@ -218,33 +265,51 @@ impl MappedPiece {
         Ok(Self { files, room: Arc::clone(&context.room) })
     }
 
-    /// Reads a word of each sketch of a piece. The columns of the fingerprints stay as they were read.
+    /// Reads words of each sketch of a piece, by several threads. The columns of the fingerprints stay as they were read.
     async fn read_words(
-        context: &MapContext,
+        context: &Arc<MapContext>,
         piece: Vec<FileRowGroups>,
         columns: Vec<Vec<FetchedColumn>>,
-        word: u8,
-        fetched: &Fetched,
+        words: Vec<u8>,
+        fetched: &Arc<Fetched>,
     ) -> Result<Self> {
-        let mut files = Vec::with_capacity(piece.len());
-        for (of, fingerprints) in piece.into_iter().zip(columns) {
-            let parquet = &file(context, &of)?.parquet;
-            let words = WordsOfFile::read(parquet, &of.row_groups, word, fingerprints, fetched).await?;
-            files.push(MappedFile { of, values: ValuesOfFile::Words(words) });
+        // Words are in new memory; what fingerprints had is not held beside it.
+        context.room.keep_values(Vec::new());
+        let (words, at_once) = (Arc::new(words), Arc::new(Semaphore::new(READ_WORDS_AT_ONCE)));
+        let mut reading = JoinSet::new();
+        for (of, columns) in piece.into_iter().zip(columns) {
+            let mut columns = columns.into_iter();
+            for row_groups in stretches(&file(context, &of)?.parquet, of.row_groups) {
+                let fingerprints = columns.by_ref().take(row_groups.len()).collect();
+                let of = FileRowGroups { file: of.file.clone(), row_groups };
+                let (own, words, fetched) = (Arc::clone(context), Arc::clone(&words), Arc::clone(fetched));
+                let (at_once, number) = (Arc::clone(&at_once), reading.len());
+                reading.spawn(async move {
+                    let _permit = at_once.acquire().await;
+                    let (parquet, row_groups) = (&file(&own, &of)?.parquet, of.row_groups.clone());
+                    let read = WordsOfRows::read(parquet, row_groups, &words, fingerprints, &fetched).await?;
+                    Ok::<_, Fault>((number, MappedFile { of, values: ValuesOfFile::Words(read) }))
+                });
+            }
         }
-        Ok(Self { files, room: Arc::clone(&context.room) })
+        let mut files = Vec::with_capacity(reading.len());
+        while let Some(read) = reading.join_next().await {
+            files.push(read.map_err(|e| Fault::internal("map", e))??);
+        }
+        files.sort_unstable_by_key(|(number, _)| *number);
+        Ok(Self { files: files.into_iter().map(|(_, file)| file).collect(), room: Arc::clone(&context.room) })
     }
 
     fn n_rows(&self) -> u64 {
         let of_file = |file: &MappedFile| match &file.values {
             ValuesOfFile::Fingerprints(values) => values.n_places() as u64,
-            ValuesOfFile::Words(of_file) => of_file.words.len() as u64,
+            ValuesOfFile::Words(of_rows) => of_rows.nth(0).len() as u64,
         };
         self.files.iter().map(of_file).sum()
     }
 
     fn whole(&self) -> Ranges {
-        self.files.iter().map(|file| 0..file.values.mapped().len()).collect()
+        self.files.iter().map(|file| 0..file.values.mapped(0).len()).collect()
     }
 
     /// Returns whether the values of all files ascend.
@@ -253,11 +318,18 @@ impl MappedPiece {
     }
 
     /// Maps ranges, or cuts them if they have too many pairs.
-    fn map(&self, tables: &SliceTables, ranges: Ranges, scratch: &mut TogetherScratch<u64>, seen: &Seen) -> Mapped {
+    fn map(
+        &self,
+        nth: usize,
+        tables: &SliceTables,
+        ranges: Ranges,
+        scratch: &mut TogetherScratch<u64>,
+        seen: &Seen,
+    ) -> Mapped {
         debug_assert_eq!(ranges.len(), self.files.len(), "each file of a piece has a range, which may be empty");
         let runs: Vec<&[u64]> =
-            self.files.iter().zip(&ranges).map(|(file, range)| &file.values.mapped()[range.clone()]).collect();
-        let n_values: usize = self.files.iter().map(|file| file.values.mapped().len()).sum();
+            self.files.iter().zip(&ranges).map(|(file, range)| &file.values.mapped(nth)[range.clone()]).collect();
+        let n_values: usize = self.files.iter().map(|file| file.values.mapped(nth).len()).sum();
         let held = (n_values / 4).max(PAIRS_HELD);
         // A piece without files has no run, and nothing to map.
         let longest = runs.iter().copied().max_by_key(|run| run.len()).unwrap_or_default();
@@ -290,7 +362,7 @@ impl MappedPiece {
     fn by_file(
         &self,
         context: &MapContext,
-        slice: usize,
+        (nth, slice): (usize, usize),
         ranges: &Ranges,
         near: &[NearExisting<u64>],
     ) -> Result<Vec<FoundInFile>> {
@@ -301,7 +373,7 @@ impl MappedPiece {
                 Ok(FoundInFile { pairs: pairs_of(near, values.values()), words: None })
             }
             ValuesOfFile::Words(words) => {
-                let values = words.rows_of(&wanted, range.clone());
+                let values = words.rows_of(nth, &wanted, range.clone());
                 by_words_alone(context, slice, (&file.of, words), values, near)
             }
         };
@@ -314,7 +386,7 @@ impl MappedPiece {
 fn by_words_alone(
     context: &MapContext,
     slice: usize,
-    (of, words): (&FileRowGroups, &WordsOfFile),
+    (of, words): (&FileRowGroups, &WordsOfRows),
     values: ExistingValues,
     near: &[NearExisting<u64>],
 ) -> Result<FoundInFile> {

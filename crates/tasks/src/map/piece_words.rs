@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::Result;
 use nearprint_join::places_of;
 use nearprint_parquet::ParquetFile;
 use nearprint_parquet::fingerprint_column::FetchedColumn;
@@ -14,42 +14,46 @@ use nearprint_store::{Words, words_of};
 use super::counts::Fetched;
 use super::existing_values::ExistingValues;
 
-/// The words of the sketches of a file's row groups, row by row, with the fingerprints of these rows as they were read.
+/// Words of the sketches of some row groups of a file, with the fingerprints of their rows as they were read.
 #[derive(Debug)]
-pub(super) struct WordsOfFile {
-    pub(super) words: Vec<u64>,
+pub(super) struct WordsOfRows {
+    /// For each word that was asked for, that of every row.
+    words: Vec<Vec<u64>>,
     /// The rows without a sketch, ascending. What stands at their places in `words` is no word.
     missing: Vec<u32>,
     pub(super) fingerprints: Vec<FetchedColumn>,
 }
 
-impl WordsOfFile {
-    /// Reads the sketches of some row groups, and keeps a word of each.
+impl WordsOfRows {
+    /// Reads the sketches of some row groups, and keeps some words of each.
     pub(super) async fn read(
         parquet: &ParquetFile,
-        row_groups: &Range<usize>,
-        word: u8,
+        row_groups: Range<usize>,
+        words: &[u8],
         fingerprints: Vec<FetchedColumn>,
         fetched: &Fetched,
     ) -> Result<Self> {
         let pages = SketchPages::of(parquet);
-        let Words { mut values, missing } =
-            words_of(parquet, &pages, row_groups.clone(), &[word], &fetched.of_sketches).await?;
-        let words = values.pop().ok_or_else(|| Fault::internal("map", "one word was asked for, and none was read"))?;
-        Ok(Self { words, missing, fingerprints })
+        let Words { values, missing } = words_of(parquet, &pages, row_groups, words, &fetched.of_sketches).await?;
+        Ok(Self { words: values, missing, fingerprints })
     }
 
-    /// Returns those of `wanted`, which ascend, that are words of the rows of a range, with their rows.
-    pub(super) fn rows_of(&self, wanted: &[u64], range: Range<usize>) -> ExistingValues {
+    /// Returns the `nth` of the words that were asked for, row by row.
+    pub(super) fn nth(&self, nth: usize) -> &[u64] {
+        &self.words[nth]
+    }
+
+    /// Returns those of `wanted`, which ascend, that are the `nth` words of the rows of a range, with their rows.
+    pub(super) fn rows_of(&self, nth: usize, wanted: &[u64], range: Range<usize>) -> ExistingValues {
         let first = row_number(range.start);
-        let found = places_of(&self.words[range], wanted).into_iter().map(|(word, place)| (word, first + place));
+        let found = places_of(&self.words[nth][range], wanted).into_iter().map(|(word, place)| (word, first + place));
         ExistingValues::of_rows(found.filter(|(_, row)| self.missing.binary_search(row).is_err()).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::WordsOfFile;
+    use super::WordsOfRows;
 
     #[test]
     fn the_rows_of_wanted_words_are_found_and_none_without_a_word() {
@@ -59,8 +63,10 @@ mod tests {
         wanted.sort_unstable();
         wanted.dedup();
         for (missing, range) in [(vec![], 0..3002), (vec![0, 7, 3001], 0..3002), (vec![14], 10..1500), (vec![], 9..9)] {
-            let file = WordsOfFile { words: words.clone(), missing: missing.clone(), fingerprints: Vec::new() };
-            let found = file.rows_of(&wanted, range.clone());
+            let (others, missing) = (vec![7; words.len()], missing.clone());
+            let of_rows =
+                WordsOfRows { words: vec![others, words.clone()], missing: missing.clone(), fingerprints: Vec::new() };
+            let found = of_rows.rows_of(1, &wanted, range.clone());
             let mut listed = Vec::new();
             for (v, &value) in (0..).zip(found.values()) {
                 listed.extend(found.rows(v, &(0..usize::MAX)).map(|row| (value, row)));

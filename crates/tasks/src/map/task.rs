@@ -68,15 +68,14 @@ use crate::stream::{TaskBatch, produce};
 pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static, Result<TaskBatch>> {
     let (context, task) = (Arc::clone(context), task.clone());
     produce("map", move |sender| async move {
-        let slice = task.slice();
-        let tables = Arc::new(context.queries.tables(slice).await?);
+        let tables = context.queries.tables(task.slices()).await?;
         let counts = match task {
-            MapTask::Itself { values, .. } => {
+            MapTask::Itself { values, slice } => {
                 let (own, to) = (Arc::clone(&context), sender.clone());
-                let map = move || map_itself(&own, (own.queries.of_slice(slice).0, &tables), values, to);
+                let map = move || map_itself(&own, (own.queries.of_slice(slice).0, &tables[0]), values, to);
                 context.room.compute(map).await?
             }
-            MapTask::Existing { piece, .. } => map_piece(&context, slice, &tables, piece, &sender).await?,
+            MapTask::Existing { piece, slices } => map_piece(&context, slices, tables, piece, &sender).await?,
         };
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })

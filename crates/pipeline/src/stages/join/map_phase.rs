@@ -10,7 +10,7 @@ use nearprint_fault::Result;
 use nearprint_join::Key;
 use nearprint_parquet::create_folder;
 use nearprint_storage::{Progress, Storage, locked};
-use nearprint_tasks::{ClassPairs, Engine, KeyQueries, MapContext, MapCounts, MapSpec, MapTask, Undecided, Want};
+use nearprint_tasks::{ClassPairs, Engine, KeyQueries, MapContext, MapCounts, MapSpec, Undecided, Want};
 use tokio::sync::watch;
 
 use super::map_tasks::MapTasks;
@@ -84,7 +84,8 @@ impl MapPhase {
         let tables = self.tables_in_words();
         let (tables, plan) = match &self.engine {
             None => {
-                let turns = SliceTurns::new(self.tasks.queries.n_slices(), tasks.iter().map(MapTask::slice));
+                let turns =
+                    SliceTurns::new(self.tasks.queries.n_slices(), tasks.iter().map(|task| task.slices().start));
                 let probes = ProbeTasks { tasks, context, turns: Arc::new(turns), notes, tables };
                 let tables = probes.to_string();
                 let rows = with_judged(TaskExec::plan(probes), judge)?;

@@ -30,6 +30,8 @@ pub(super) struct MapTasks {
     pub(super) queries: Arc<QuerySlices>,
     /// The number of rows of a piece, about, for each key.
     pub(super) piece_rows: Vec<u64>,
+    /// All words of a piece are mapped by one task, which reads its sketches once.
+    pub(super) words_at_once: bool,
     /// The threads that map at once, in all processes.
     pub(super) threads: usize,
 }
@@ -37,16 +39,24 @@ pub(super) struct MapTasks {
 impl MapTasks {
     /// Returns the tasks in a fixed order, slice by slice.
     pub(super) fn in_order(&self) -> Vec<MapTask> {
-        let (mut tasks, mut slice) = (Vec::new(), 0);
-        for (key, &piece_rows) in self.queries.keys().iter().zip(&self.piece_rows) {
-            let pieces = if key.of().existing { self.pieces(key.of().key, piece_rows) } else { Vec::new() };
-            for _ in 0..key.n_slices() {
-                tasks.extend(pieces.iter().map(|piece| MapTask::Existing { piece: piece.clone(), slice }));
-                let ranges = if key.of().itself { self.own_ranges(slice) } else { Vec::new() };
-                tasks.extend(ranges.into_iter().map(|values| MapTask::Itself { values, slice }));
-                slice += 1;
+        let keys: Vec<(&KeyQueries, u64)> = self.queries.keys().iter().zip(self.piece_rows.iter().copied()).collect();
+        let is_word = |key: &KeyQueries| matches!(key.of().key, Key::Word(_));
+        let (mut tasks, mut start) = (Vec::new(), 0);
+        for keys in keys.chunk_by(|(a, _), (b, _)| self.words_at_once && is_word(a) && is_word(b)) {
+            let (first, piece_rows) =
+                keys.iter().copied().reduce(|(key, a), (_, b)| (key, a.min(b))).unwrap_or(keys[0]);
+            let pieces = if first.of().existing { self.pieces(first.of().key, piece_rows) } else { Vec::new() };
+            // Keys that are mapped at once have one slice each.
+            for _ in 0..first.n_slices() {
+                let slices = start..start + keys.len();
+                let existing = |piece: &Vec<_>| MapTask::Existing { piece: piece.clone(), slices: slices.clone() };
+                tasks.extend(pieces.iter().map(existing));
+                let ranges = if first.of().itself { self.own_ranges(start) } else { Vec::new() };
+                tasks.extend(ranges.into_iter().map(|values| MapTask::Itself { values, slice: start }));
+                start = slices.end;
             }
         }
+        debug_assert_eq!(start, self.queries.n_slices(), "each slice has its tasks");
         tasks
     }
 
@@ -111,7 +121,7 @@ impl MapTasks {
         };
         let weighed = |task: MapTask| {
             let bytes = match &task {
-                MapTask::Existing { piece, slice } => piece.iter().map(|of| bytes_of(of, *slice)).sum(),
+                MapTask::Existing { piece, slices } => piece.iter().map(|of| bytes_of(of, slices.start)).sum(),
                 MapTask::Itself { values, .. } => 8 * values.len() as u64,
             };
             Weighed { task, bytes }

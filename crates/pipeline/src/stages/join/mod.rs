@@ -110,7 +110,7 @@ impl NearDuplicates {
             resources: resources.clone(),
         };
         let planned = blocking("tables", move || planning.plan(batch)).await?;
-        let Planned { batch, rows, class_fingerprints, queries, piece_rows, memory, runner } = planned;
+        let Planned { batch, rows, class_fingerprints, queries, piece_rows, words_at_once, memory, runner } = planned;
         let (existing, of_fingerprints, of_words) = by_url(existing, verifier.words != WordKeys::NONE);
         let tasks = MapTasks {
             existing: Arc::new(existing),
@@ -119,6 +119,7 @@ impl NearDuplicates {
             n_existing,
             queries: Arc::new(queries),
             piece_rows,
+            words_at_once,
             threads: workers.map_or(resources.n_threads(), |workers| workers.n * workers.threads),
         };
         let (engine, storage) = (work.engine.cloned(), work.storage.clone());

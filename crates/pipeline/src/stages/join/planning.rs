@@ -2,11 +2,12 @@
 
 use nearprint_fault::Result;
 use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, WordRows, Workload};
+use nearprint_storage::in_pool;
 use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Workers};
 
 use super::memory::{Budget, group};
 use crate::cluster_plan::{most_piece_rows, table_bytes};
-use crate::join_plan::{JoinPlan, keys_of};
+use crate::join_plan::{JoinPlan, PlannedKey, keys_of};
 use crate::operators::reduce::PlanRunner;
 use crate::resources::Resources;
 use crate::stages::decide::ClusterRule;
@@ -65,6 +66,8 @@ pub(super) struct Planned {
     pub(super) queries: QuerySlices,
     /// The rows of a piece, about, for each key.
     pub(super) piece_rows: Vec<u64>,
+    /// The words are mapped at once.
+    pub(super) words_at_once: bool,
     pub(super) memory: PassMemory,
     pub(super) runner: PlanRunner,
 }
@@ -80,7 +83,7 @@ impl Planning {
         let class_fingerprints = if has_words { rows.class_values(&values) } else { Vec::new() };
         let of_keys = match keys.as_slice() {
             [_] => vec![ValuesOfKey { values, words: None }],
-            several => several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect(),
+            several => in_pool(|| several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect()),
         };
         let keys_bytes = match of_keys.as_slice() {
             // The tables of a single slice have its values.
@@ -96,19 +99,22 @@ impl Planning {
                 (table_bytes("worker_memory", workers.memory_bytes, held)?, workers.threads)
             }
         };
-        let (mut queries, mut piece_rows, mut pieces_under_way, mut table_bytes) = (Vec::new(), Vec::new(), 2, 0);
-        for (key, ValuesOfKey { values, words }) in keys.into_iter().zip(of_keys) {
-            let most_rows = workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64));
-            let workload = Workload {
-                n_queries: values.len(),
-                existing: if key.of.existing { runs_of(key.of.key, &runs) } else { Vec::new() },
-                piece_rows: most_rows,
-                itself: key.of.itself,
-                memory_bytes,
-                threads,
-                pieces_under_way: 0,
-            };
-            let plan = JoinPlan::choose(key.bits, u32::from(key.max_distance), &workload)?;
+        let most_rows = workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64));
+        let workload = |key: &PlannedKey, values: &ValuesOfKey| Workload {
+            n_queries: values.values.len(),
+            existing: if key.of.existing { runs_of(key.of.key, &runs) } else { Vec::new() },
+            piece_rows: most_rows,
+            itself: key.of.itself,
+            memory_bytes,
+            threads,
+            pieces_under_way: 0,
+        };
+        let works = keys.iter().zip(&of_keys).map(|(key, values)| (key, workload(key, values)));
+        let KeyPlans { plans, words_at_once, table_bytes } = KeyPlans::choose(&works.collect::<Vec<_>>())?;
+        let piece_rows = plans.iter().map(|plan| plan.piece_rows as u64).collect();
+        let pieces_under_way = plans.iter().map(|plan| plan.pieces_under_way).min().unwrap_or(1);
+        let mut queries = Vec::with_capacity(keys.len());
+        for ((key, ValuesOfKey { values, words }), plan) in keys.into_iter().zip(of_keys).zip(plans) {
             tracing::debug!(
                 key = ?key.of.key,
                 tables = plan.tables.tables().len(),
@@ -117,23 +123,78 @@ impl Planning {
                 estimated_ns = plan.cost.ns_per_fingerprint,
                 "join planned"
             );
-            piece_rows.push(plan.piece_rows as u64);
-            pieces_under_way = pieces_under_way.min(plan.pieces_under_way);
-            table_bytes = table_bytes.max(plan.counted_bytes);
             queries.push(KeyQueries::new(key.of, values, words, plan.tables, plan.n_slices));
         }
         let queries = if workers.is_some() {
             QuerySlices::unbuilt(queries, kernel)
         } else {
-            // The tables of one key are in memory at a time.
             left.take(table_bytes);
             QuerySlices::try_new(queries, kernel)?
         };
         let runner = PlanRunner::new(&resources, left.for_reduce(&resources))?;
         let forest_bytes = left.for_forest(&resources);
         let memory = PassMemory { pieces_under_way, read_ahead_bytes, forest_bytes };
-        Ok(Planned { batch, rows, class_fingerprints, queries, piece_rows, memory, runner })
+        Ok(Planned { batch, rows, class_fingerprints, queries, piece_rows, words_at_once, memory, runner })
     }
+}
+
+/// The nanoseconds that it takes to read the sketch of an existing document, about: it has 33 bytes, and a disk or bucket gives
+/// 430 MB a second to all threads.
+const READ_SKETCH_NS: f64 = 77.0;
+
+/// The plans of all keys of a join.
+struct KeyPlans {
+    plans: Vec<JoinPlan>,
+    /// The tables of all words are in memory together, and sketches are read once.
+    words_at_once: bool,
+    /// The most bytes of tables and pieces that are held at a time.
+    table_bytes: usize,
+}
+
+impl KeyPlans {
+    /// Plans each key with all memory, because the keys are joined one after another. The words are joined at once if that is
+    /// cheaper than to read sketches for each, although each then has an equal share of the memory.
+    fn choose(works: &[(&PlannedKey, Workload)]) -> Result<Self> {
+        let plan = |key: &PlannedKey, work: &Workload| JoinPlan::choose(key.bits, u32::from(key.max_distance), work);
+        let mut plans = works.iter().map(|(key, work)| plan(key, work)).collect::<Result<Vec<_>>>()?;
+        let n_others = works.iter().take_while(|(key, _)| key.of.key == Key::Fingerprint).count();
+        let words = &works[n_others..];
+        debug_assert!(words.iter().all(|(key, _)| key.of.key != Key::Fingerprint), "words are the last keys");
+        let bytes = |plans: &[JoinPlan]| plans.iter().map(|plan| plan.counted_bytes).max().unwrap_or(0);
+        if words.len() > 1
+            && let Some(shares) = Self::shares(words, &plans[n_others..], plan)
+        {
+            plans.truncate(n_others);
+            let of_words = shares.iter().map(|plan| plan.counted_bytes).sum();
+            let table_bytes = bytes(&plans).max(of_words);
+            plans.extend(shares);
+            return Ok(Self { plans, words_at_once: true, table_bytes });
+        }
+        let table_bytes = bytes(&plans);
+        Ok(Self { plans, words_at_once: false, table_bytes })
+    }
+
+    /// Returns the plans of the words for an equal share of the memory each. `None` if `alone`, those for all memory, are better.
+    fn shares(
+        words: &[(&PlannedKey, Workload)],
+        alone: &[JoinPlan],
+        plan: impl Fn(&PlannedKey, &Workload) -> Result<JoinPlan>,
+    ) -> Option<Vec<JoinPlan>> {
+        let of_share = |(key, work): &(&PlannedKey, Workload)| {
+            plan(key, &Workload { memory_bytes: work.memory_bytes / words.len(), ..work.clone() })
+        };
+        let shares = words.iter().map(of_share).collect::<Result<Vec<_>>>().ok()?;
+        let total_ns = |plans: &[JoinPlan]| plans.iter().map(|plan| plan.cost.total_ns).sum::<f64>();
+        let cheaper = total_ns(&shares) <= total_ns(alone) + read_again_ns(words);
+        (cheaper && shares.iter().all(|plan| plan.n_slices == 1)).then_some(shares)
+    }
+}
+
+/// Returns the nanoseconds of a core in which sketches are read for all words but the first one.
+fn read_again_ns(words: &[(&PlannedKey, Workload)]) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
+    let of_word = |(_, work): &(&PlannedKey, Workload)| work.n_existing() as f64 * work.threads as f64 * READ_SKETCH_NS;
+    words.iter().skip(1).map(of_word).sum()
 }
 
 /// Returns the runs of existing values as a key has them: words have any value, wherever their fingerprints lie.
