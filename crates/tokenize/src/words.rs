@@ -206,11 +206,33 @@ impl Scan<'_> {
     }
 }
 
-/// The standard has no boundary inside an ASCII `\w+`.
+/// The standard has no boundary inside an ASCII `\w+`. Words have all lengths in no order, so eight bytes are looked at at once.
 #[inline]
 fn ascii_word_end(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    at + rest.iter().position(|&byte| ASCII[usize::from(byte)] != Ascii::Word).unwrap_or(rest.len())
+    let mut end = at;
+    while let Some(&eight) = bytes[end..].first_chunk() {
+        let others = no_word_bytes(u64::from_le_bytes(eight));
+        if others != 0 {
+            return end + others.trailing_zeros() as usize / 8;
+        }
+        end += 8;
+    }
+    let rest = &bytes[end..];
+    end + rest.iter().position(|&byte| ASCII[usize::from(byte)] != Ascii::Word).unwrap_or(rest.len())
+}
+
+/// Returns the highest bit of each of eight bytes that is not one of [`Ascii::Word`].
+#[inline]
+fn no_word_bytes(bytes: u64) -> u64 {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    const HIGHEST: u64 = 0x80 * ALL;
+    // The highest bit says whether a byte below 128 is at least so large; no sum reaches the next byte.
+    let at_least = |bytes: u64, least: u8| bytes + (0x80 - u64::from(least)) * ALL;
+    let within = |bytes: u64, first: u8, last: u8| at_least(bytes, first) & !at_least(bytes, last + 1);
+    let seven_bits = bytes & !HIGHEST;
+    let letters = within(seven_bits | u64::from(b' ') * ALL, b'a', b'z');
+    let words = letters | within(seven_bits, b'0', b'9') | within(seven_bits, b'_', b'_');
+    (!words | bytes) & HIGHEST
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -249,6 +271,21 @@ fn is_word_character(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_ascii_end_before_the_first_byte_that_is_in_no_word() {
+        for byte in 0..=u8::MAX {
+            for n_before in 0..20 {
+                let mut bytes = b"azAZ09_mMbyYcx58qQ_z"[..n_before].to_vec();
+                bytes.push(byte);
+                for n_behind in [0, 1, 9] {
+                    bytes.resize(n_before + 1 + n_behind, b'-');
+                    let expected = n_before + usize::from(byte.is_ascii_alphanumeric() || byte == b'_');
+                    assert_eq!(ascii_word_end(&bytes, 0), expected, "{bytes:?}");
+                }
+            }
+        }
+    }
 
     /// Also those of Han that are not assigned yet, which Unicode's tables do not know.
     #[test]
