@@ -21,7 +21,7 @@ impl WordRows {
     #[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than u32::MAX classes")]
     pub fn group(rows: &QueryRows, word: u8) -> (Self, Vec<u64>) {
         let of_class = |class: u32| Some((rows.sketch(class)?.word(word), class));
-        let mut order: Vec<(u64, u32)> = (0..rows.n_classes() as u32).filter_map(of_class).collect();
+        let mut order: Vec<(u64, u32)> = (0..rows.n_classes() as u32).into_par_iter().filter_map(of_class).collect();
         order.par_sort_unstable();
         let (mut starts, mut values) = (Vec::new(), Vec::<u64>::new());
         for (place, &(value, _)) in order.iter().enumerate() {
