@@ -169,7 +169,8 @@ impl<F: Width> PermutedTables<F> {
             "values are told by their bits"
         );
         let order = self.plan.tables()[t].permutation;
-        // The smaller of two in the order of the table finds the pair, so those before the run are not needed. In the run any two meet twice, and each meets itself.
+        // The smaller of two in the order of the table finds the pair, so those before the run are not needed. In the run any
+        // two meet twice, and each meets itself.
         let later = &rows[rows.partition_point(|&row| row & sorted < first & sorted)..];
         self.join_table(t, (run, later), sorted_bits, (first, root), scratch, &mut |a, b| {
             if order.permute(a) < order.permute(b) {

@@ -27,13 +27,13 @@ impl<'a, F: Width> Prefixes<'a, F> {
         Self { queries, bits, depth, starts: starts_of(queries, prefix) }
     }
 
-    /// Returns the bits by which prefixes of length `depth` may differ from one in up to `max_distance` places. `None` if these
-    /// are too many, or the prefixes too long.
+    /// Returns the bits by which prefixes of `depth` bits may differ from one in up to `max_distance` places. `None` if the list
+    /// of a node is not worth reading by prefix.
     pub(crate) fn flips(&self, depth: u32, max_distance: u32) -> Option<Vec<usize>> {
-        let found = 0 < depth && depth <= self.depth;
-        // As many as there are queries would be a pass over all of them.
+        let are_known = 0 < depth && depth <= self.depth;
+        // If a large share of all prefixes is near, a pass over the queries is as good.
         let few = n_near_prefixes(depth, max_distance) * 4.0 < 2f64.powi(depth.cast_signed());
-        (found && few).then(|| (0..1usize << depth).filter(|flip| flip.count_ones() <= max_distance).collect())
+        (are_known && few).then(|| (0..1usize << depth).filter(|flip| flip.count_ones() <= max_distance).collect())
     }
 
     /// Puts the queries into `lists` whose leading `depth` bits differ from those of `value` by one of the `flips`, and returns

@@ -96,8 +96,8 @@ pub(crate) struct Walker<'a, F> {
     last_leaf: F,
     /// The position of the level whose lists may become fans.
     fan_level: usize,
-    /// The fan is that of the node above the last leaf.
-    fanned: bool,
+    /// Whether the fan is that of the node above the last leaf. `None` if none was asked for there.
+    fanned: Option<bool>,
     lists: &'a mut Lists<F>,
     /// The queries by prefix, and the bits by which the prefixes of a fan's list differ from its node.
     prefixes: Option<(&'a Prefixes<'a, F>, Vec<usize>)>,
@@ -106,7 +106,6 @@ pub(crate) struct Walker<'a, F> {
 impl<'a, F: Width> Walker<'a, F> {
     /// Begins a walk of fingerprints that agree with `first` in the bits of the first of `levels`.
     pub(crate) fn new(walk: Walk, mut levels: Vec<Level<F>>, first: F, list: &[F], lists: &'a mut Lists<F>) -> Self {
-        debug_assert!(!levels.is_empty(), "a walk begins at a level");
         let values = &mut lists.values;
         // Lists about halve from level to level; room that is not touched takes no memory.
         values.reserve_exact((3 * (list.len() + PADDING)).saturating_sub(values.len()));
@@ -115,7 +114,7 @@ impl<'a, F: Width> Walker<'a, F> {
         }
         levels[0].len = F::select(walk.kernel, list, first, levels[0].mask, levels[0].max_distance, values);
         let fan_level = (levels.len() - 1).saturating_sub((FAN_BITS / STEP_BITS) as usize);
-        Self { walk, levels, valid: 1, last_leaf: first, fan_level, fanned: false, lists, prefixes: None }
+        Self { walk, levels, valid: 1, last_leaf: first, fan_level, fanned: None, lists, prefixes: None }
     }
 
     /// Takes the lists of fans from the queries by prefix, if they are long enough.
@@ -142,28 +141,29 @@ impl<'a, F: Width> Walker<'a, F> {
             while levels[*valid - 1].depth > shared {
                 *valid -= 1;
             }
-            *fanned &= levels[*fan_level].depth <= shared;
+            let node = levels[*fan_level].depth;
+            *fanned = fanned.filter(|_| node <= shared);
             let stem = walk.stem(levels, *fan_level, group[0]);
-            let may_fan = walk.max_distance > FEW_DIFFERING && stem.bits > 0 && !*fanned;
+            let may_fan = walk.max_distance > FEW_DIFFERING && stem.bits > 0 && fanned.is_none();
             let ahead = run.get(at + FAN_ROWS).filter(|_| may_fan);
             if ahead.is_some_and(|&row| (row ^ group[0]) & stem.mask == F::ZERO) {
                 let least = FAN_QUERIES * stem.n_keys();
                 if let Some((prefixes, flips)) = prefixes
-                    && prefixes.near(group[0], levels[*fan_level].depth, flips, &mut parts) >= least
+                    && prefixes.near(group[0], node, flips, &mut parts) >= least
                 {
                     fan.build(walk.kernel, &parts, stem);
-                    *fanned = true;
+                    *fanned = Some(true);
                 } else {
                     walk.descend_to(*fan_level, levels, valid, group[0], values);
                     let Level { start, len, .. } = levels[*fan_level];
-                    if *valid > *fan_level && len >= least {
+                    *fanned = Some(*valid > *fan_level && len >= least);
+                    if *fanned == Some(true) {
                         fan.build(walk.kernel, &[&values[start..start + len]], stem);
-                        *fanned = true;
                     }
                 }
             }
             at += group.len();
-            if *fanned {
+            if *fanned == Some(true) {
                 let (list, distances) = fan.list(walk.kernel, group[0], stem);
                 if !list.is_empty() {
                     leaf(group, list, distances, leaf_depth);
