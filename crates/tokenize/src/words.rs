@@ -230,7 +230,7 @@ fn no_word_bytes(bytes: u64) -> u64 {
     let at_least = |bytes: u64, least: u8| bytes + (0x80 - u64::from(least)) * ALL;
     let within = |bytes: u64, first: u8, last: u8| at_least(bytes, first) & !at_least(bytes, last + 1);
     let seven_bits = bytes & !HIGHEST;
-    let letters = within(seven_bits | u64::from(b' ') * ALL, b'a', b'z');
+    let letters = within(seven_bits | (u64::from(b' ') * ALL), b'a', b'z');
     let words = letters | within(seven_bits, b'0', b'9') | within(seven_bits, b'_', b'_');
     (!words | bytes) & HIGHEST
 }
