@@ -112,7 +112,7 @@ def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
     for name, table in [("batch", batch), ("shadowed", no_rows), ("restored", no_rows)]:
         (tmp_path / name).mkdir()
         pq.write_table(table, tmp_path / name / "part-00000.parquet", write_page_checksum=True)
-    task = json.dumps({"itself": {"values": {"start": 0, "end": 3}, "part": 0}})
+    task = json.dumps({"itself": {"values": {"start": 0, "end": 3}, "slice": 0}})
     context = nearprint.MapContext(tmp_path, threads=2)
     done = read(nearprint.map_task(context, task))
     pairs = pa.concat_tables(done["rows"]).to_pylist()

@@ -127,8 +127,10 @@ impl<F: Width> PermutedTables<F> {
                 self.permuted(table, runs, cut, copy)
             };
             let prefixes = (table.max_prefix_distance > 0).then(|| {
-                let fan_depth = cut.sorted_bits - FAN_BITS.min(cut.sorted_bits);
-                Prefixes::of(rows, self.plan().bits(), fan_depth)
+                let (bits, fan_depth) = (self.plan().bits(), cut.sorted_bits - FAN_BITS.min(cut.sorted_bits));
+                // The queries of a permuted table ascend in so many leading bits only.
+                let ascending = if table.permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
+                Prefixes::of(rows, bits, fan_depth.min(ascending))
             });
             let stripes = 0..1usize << cut.stripe_bits;
             let found: Vec<Vec<(F, F)>> = stripes

@@ -1,12 +1,12 @@
-//! The order of a join's slices: the tables of only one slice of the queries are held at a time.
+//! The order of a join's slices: only the tables of one turn are held at a time, those of a slice or of the slices of all words.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::watch;
 
-/// The turns of the slices. The tasks of a slice begin when those of the slice before it are done, so that only one slice's
-/// tables are held.
+/// The turns of the slices. The tasks of a slice begin when those of the slice before it are done, so that only the tables of one
+/// turn are held. Slices that are mapped at once have the turn of the first of them.
 #[derive(Debug)]
 pub(crate) struct SliceTurns {
     /// The number of tasks of each slice that are not done.

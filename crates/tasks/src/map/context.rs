@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{LossLimit, MapScratch, QueryRows, TogetherScratch, Verifier};
+use nearprint_parquet::sketch_column::READ_ALL_BYTES;
 use nearprint_storage::{Progress, blocking, in_pool, locked};
 use nearprint_store::ExistingFile;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use crate::query_slices::QuerySlices;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapTask {
-    /// Probes with the values of a piece of the existing documents in a key, by all threads together.
+    /// Probes with the values of a piece of the existing documents in one or several keys, by all threads together.
     Existing {
         /// The row groups of the piece, each at most once.
         piece: Vec<FileRowGroups>,
@@ -115,6 +116,8 @@ pub struct Room {
     /// A permit for each KiB of columns that are read before their piece is under way.
     ahead: Arc<Semaphore>,
     ahead_permits: u32,
+    /// Permits for those who read the sketches of a piece. Each holds some of them meanwhile.
+    pub(super) readers: Semaphore,
     /// Permits for threads that compute.
     pub threads: Semaphore,
     /// The permit of the piece that all threads map together.
@@ -127,7 +130,20 @@ pub struct Room {
     shared: Mutex<TogetherScratch<u64>>,
 }
 
+/// The most readers of the sketches of pieces.
+const MAX_READERS: usize = 8;
+
+fn n_readers(threads: usize) -> usize {
+    threads.clamp(1, MAX_READERS)
+}
+
 impl Room {
+    /// Returns the bytes that are held, at about the most, while `threads` threads read the sketches of pieces.
+    #[must_use]
+    pub fn reading_bytes(threads: usize) -> usize {
+        n_readers(threads).saturating_mul(READ_ALL_BYTES)
+    }
+
     /// Returns room for `threads` threads that compute, `under_way` tasks, and `read_ahead_bytes` of columns that wait
     /// for their task's turn. In any case, the columns of one task are read ahead.
     #[must_use]
@@ -138,6 +154,7 @@ impl Room {
             under_way: Semaphore::new(under_way),
             ahead: Arc::new(Semaphore::new(ahead_permits as usize)),
             ahead_permits,
+            readers: Semaphore::new(n_readers(threads)),
             threads: Semaphore::new(threads),
             together: Semaphore::new(1),
             values: Mutex::default(),

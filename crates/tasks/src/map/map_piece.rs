@@ -20,7 +20,6 @@ use nearprint_parquet::fingerprint_column::{self, FetchedColumn};
 use nearprint_storage::{in_pool, row_number};
 use nearprint_store::{ExistingFile, delta_kernel};
 use rayon::prelude::*;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::context::{FileRowGroups, MapContext, PAIRS_HELD, Room};
@@ -133,12 +132,10 @@ async fn map_in_key(
 
 /// The number of row groups of a piece that are read at the same time.
 const READ_AT_ONCE: usize = 16;
-/// The number of threads that read the sketches of a piece, at most. Each holds some of them while it reads.
-const READ_WORDS_AT_ONCE: usize = 8;
-/// The least number of rows whose words one thread reads, except for the last ones of a file.
+/// The least number of rows whose words are read one after another, except for the last ones of a file.
 const READ_WORDS_ROWS: u64 = 1 << 20;
 
-/// Cuts row groups of a file into stretches that one thread reads.
+/// Cuts row groups of a file into stretches whose words are read at the same time.
 fn stretches(parquet: &ParquetFile, row_groups: Range<usize>) -> Vec<Range<usize>> {
     let (mut stretches, mut start, mut n_rows) = (Vec::new(), row_groups.start, 0);
     for group in row_groups.clone() {
@@ -188,7 +185,8 @@ struct MappedPiece {
     room: Arc<Room>,
 }
 
-/// Row groups of a file of existing documents, in memory.
+/// Row groups of a file of existing documents, in memory. If words are mapped, a file may stand in a piece several times, with
+/// one stretch of its row groups after another.
 #[derive(Debug)]
 struct MappedFile {
     of: FileRowGroups,
@@ -265,7 +263,8 @@ impl MappedPiece {
         Ok(Self { files, room: Arc::clone(&context.room) })
     }
 
-    /// Reads words of each sketch of a piece, by several threads. The columns of the fingerprints stay as they were read.
+    /// Reads words of each sketch of a piece, of several stretches at a time. The columns of the fingerprints stay as they were
+    /// read.
     async fn read_words(
         context: &Arc<MapContext>,
         piece: Vec<FileRowGroups>,
@@ -275,17 +274,16 @@ impl MappedPiece {
     ) -> Result<Self> {
         // Words are in new memory; what fingerprints had is not held beside it.
         context.room.keep_values(Vec::new());
-        let (words, at_once) = (Arc::new(words), Arc::new(Semaphore::new(READ_WORDS_AT_ONCE)));
-        let mut reading = JoinSet::new();
+        let (words, mut reading) = (Arc::new(words), JoinSet::new());
         for (of, columns) in piece.into_iter().zip(columns) {
             let mut columns = columns.into_iter();
             for row_groups in stretches(&file(context, &of)?.parquet, of.row_groups) {
                 let fingerprints = columns.by_ref().take(row_groups.len()).collect();
                 let of = FileRowGroups { file: of.file.clone(), row_groups };
                 let (own, words, fetched) = (Arc::clone(context), Arc::clone(&words), Arc::clone(fetched));
-                let (at_once, number) = (Arc::clone(&at_once), reading.len());
+                let number = reading.len();
                 reading.spawn(async move {
-                    let _permit = at_once.acquire().await;
+                    let _permit = own.room.readers.acquire().await;
                     let (parquet, row_groups) = (&file(&own, &of)?.parquet, of.row_groups.clone());
                     let read = WordsOfRows::read(parquet, row_groups, &words, fingerprints, &fetched).await?;
                     Ok::<_, Fault>((number, MappedFile { of, values: ValuesOfFile::Words(read) }))

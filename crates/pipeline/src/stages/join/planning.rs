@@ -3,7 +3,7 @@
 use nearprint_fault::Result;
 use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, WordRows, Workload};
 use nearprint_storage::in_pool;
-use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Workers};
+use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Room, Workers};
 
 use super::memory::{Budget, group};
 use crate::cluster_plan::{most_piece_rows, table_bytes};
@@ -90,12 +90,14 @@ impl Planning {
             [_] => 0,
             several => several.iter().map(ValuesOfKey::memory_bytes).sum::<usize>() + class_fingerprints.len() * 8,
         };
+        let reading_bytes = |threads| if has_words { Room::reading_bytes(threads) } else { 0 };
         let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + keys_bytes + read_ahead_bytes;
+        let held = held + if workers.is_none() { reading_bytes(resources.n_threads()) } else { 0 };
         let mut left = Budget::new(&resources, held, batch.len(), rules.decides)?;
         let (memory_bytes, threads) = match workers {
             None => (left.for_tables(), resources.n_threads()),
             Some(workers) => {
-                let held = batch.memory_bytes() + rows.memory_bytes() + keys_bytes;
+                let held = batch.memory_bytes() + rows.memory_bytes() + keys_bytes + reading_bytes(workers.threads);
                 (table_bytes("worker_memory", workers.memory_bytes, held)?, workers.threads)
             }
         };
@@ -185,16 +187,21 @@ impl KeyPlans {
         };
         let shares = words.iter().map(of_share).collect::<Result<Vec<_>>>().ok()?;
         let total_ns = |plans: &[JoinPlan]| plans.iter().map(|plan| plan.cost.total_ns).sum::<f64>();
-        let cheaper = total_ns(&shares) <= total_ns(alone) + read_again_ns(words);
-        (cheaper && shares.iter().all(|plan| plan.n_slices == 1)).then_some(shares)
+        let (_, work) = words.first()?;
+        // Each slice of a word alone reads the sketches.
+        let n_readings: usize = alone.iter().map(|plan| plan.n_slices).sum();
+        let saved_ns = as_f64(n_readings.saturating_sub(1) as u64 * work.n_existing())
+            * as_f64(work.threads as u64)
+            * READ_SKETCH_NS;
+        let cheaper = total_ns(&shares) <= total_ns(alone) + saved_ns;
+        let fits = shares.iter().map(|plan| plan.counted_bytes).sum::<usize>() <= work.memory_bytes;
+        (cheaper && fits && shares.iter().all(|plan| plan.n_slices == 1)).then_some(shares)
     }
 }
 
-/// Returns the nanoseconds of a core in which sketches are read for all words but the first one.
-fn read_again_ns(words: &[(&PlannedKey, Workload)]) -> f64 {
-    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-    let of_word = |(_, work): &(&PlannedKey, Workload)| work.n_existing() as f64 * work.threads as f64 * READ_SKETCH_NS;
-    words.iter().skip(1).map(of_word).sum()
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn as_f64(n: u64) -> f64 {
+    n as f64
 }
 
 /// Returns the runs of existing values as a key has them: words have any value, wherever their fingerprints lie.
@@ -224,5 +231,55 @@ impl ValuesOfKey {
 
     fn memory_bytes(&self) -> usize {
         self.values.len() * 8 + self.words.as_ref().map_or(0, WordRows::memory_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nearprint_fault::Result;
+    use nearprint_join::{ExistingRun, Key, Workload};
+    use nearprint_tasks::KeyJoin;
+
+    use super::KeyPlans;
+    use crate::join_plan::PlannedKey;
+
+    fn plans(n_queries: usize, n_rows: u64, memory_bytes: usize) -> Result<KeyPlans> {
+        let key = |key| PlannedKey { of: KeyJoin { key, existing: true, itself: false }, bits: 64, max_distance: 8 };
+        let work = Workload {
+            n_queries,
+            existing: vec![ExistingRun { n_rows, density_rows: n_rows }],
+            piece_rows: 0,
+            itself: false,
+            memory_bytes,
+            threads: 2,
+            pieces_under_way: 0,
+        };
+        let keys = [Key::Fingerprint, Key::Word(0), Key::Word(1)].map(key);
+        KeyPlans::choose(&keys.iter().map(|key| (key, work.clone())).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_are_mapped_at_once_if_the_memory_has_room_for_the_tables_of_all() -> Result<()> {
+        let (mut at_once, mut apart) = (0, 0);
+        let sizes = [(1 << 20, 1 << 26), (1000, 10_000_000), (1 << 22, 1 << 22)];
+        let cases = sizes.iter().flat_map(|&(n, rows)| (20..34).map(move |log| (n, rows, 1usize << log)));
+        for (n_queries, n_rows, memory_bytes) in cases {
+            let Ok(KeyPlans { plans, words_at_once, table_bytes }) = plans(n_queries, n_rows, memory_bytes) else {
+                continue;
+            };
+            let bytes: Vec<usize> = plans.iter().map(|plan| plan.counted_bytes).collect();
+            if words_at_once {
+                at_once += 1;
+                assert!(plans[1..].iter().all(|plan| plan.n_slices == 1), "{memory_bytes}");
+                assert_eq!(table_bytes, bytes[0].max(bytes[1] + bytes[2]), "{memory_bytes}");
+                assert!(bytes[1] + bytes[2] <= memory_bytes, "{memory_bytes}: {bytes:?}");
+            } else {
+                apart += 1;
+                assert_eq!(Some(&table_bytes), bytes.iter().max(), "{memory_bytes}");
+            }
+        }
+        assert!(at_once > 0 && apart > 0, "{at_once}, {apart}");
+        assert!(plans(1 << 20, 1 << 26, usize::MAX)?.words_at_once);
+        Ok(())
     }
 }
