@@ -475,6 +475,6 @@ pub fn strategy(plan: &TablePlan, n_slices: usize) -> String {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-fn as_f64(n: u64) -> f64 {
+pub(crate) fn as_f64(n: u64) -> f64 {
     n as f64
 }

@@ -122,6 +122,15 @@ pub struct NearPrefix<'a, F> {
     pub rest_bits: u32,
 }
 
+impl<F> NearPrefix<'_, F> {
+    /// Returns the number of bits that may differ below the prefix in a pair of the farthest value, within `max_distance` in all.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only kernels of x86-64 compare rests"))]
+    fn max_rest(&self, max_distance: u32) -> u32 {
+        let farthest = self.distances.iter().copied().max().unwrap_or(0);
+        max_distance.saturating_sub(u32::from(farthest))
+    }
+}
+
 fn detected(name: KernelName) -> bool {
     match name {
         KernelName::Scalar => true,

@@ -3,7 +3,7 @@
 
 use crate::kernel::Width;
 use crate::plan::near::n_near_prefixes;
-use crate::probe::radix_sort::Digit;
+use crate::probe::radix_sort::{Digit, starts_of};
 
 /// The approximate least number of queries that have a prefix. Fewer are not worth a look for each prefix.
 const QUERIES_OF_PREFIX: usize = 4;
@@ -24,7 +24,7 @@ impl<'a, F: Width> Prefixes<'a, F> {
     pub(crate) fn of(queries: &'a [F], bits: u32, depth: u32) -> Self {
         let depth = depth.min((queries.len() / QUERIES_OF_PREFIX).checked_ilog2().unwrap_or(0));
         let prefix = Digit { low: bits - depth, width: depth };
-        Self { queries, bits, depth, starts: starts_of(queries, prefix) }
+        Self { queries, bits, depth, starts: prefix_starts(queries, prefix) }
     }
 
     /// Returns the bits by which prefixes of `depth` bits may differ from one in up to `max_distance` places. `None` if the list
@@ -53,15 +53,8 @@ impl<'a, F: Width> Prefixes<'a, F> {
     }
 }
 
-/// Returns the place at which each prefix begins among queries that ascend by it, and the end. There are at most `u32::MAX`.
-pub(crate) fn starts_of<F: Width>(queries: &[F], prefix: Digit) -> Vec<u32> {
+/// Returns the place at which each prefix begins among queries that ascend by it, and the end.
+pub(crate) fn prefix_starts<F: Width>(queries: &[F], prefix: Digit) -> Vec<u32> {
     debug_assert!(queries.is_sorted_by_key(|&query| prefix.of(query)), "the queries of a prefix stand together");
-    let mut starts = vec![0; (1 << prefix.width) + 1];
-    for &query in queries {
-        starts[prefix.of(query) + 1] += 1;
-    }
-    for p in 1..starts.len() {
-        starts[p] += starts[p - 1];
-    }
-    starts
+    starts_of(&[queries], |query| query, prefix)
 }

@@ -9,7 +9,7 @@ use crate::kernel::{Kernel, Width};
 use crate::plan::permutation::ones;
 use crate::plan::table_plan::TablePlan;
 use crate::probe::permuted_table::{PermutedTables, Scratch};
-use crate::probe::prefixes::starts_of;
+use crate::probe::prefixes::prefix_starts;
 use crate::probe::radix_sort::{Digit, sort};
 use crate::probe::together::{FoundPairs, RunOrder, SharedScratch};
 
@@ -85,7 +85,7 @@ impl<F: Width> Queries<F> {
         debug_assert!(values.last().is_none_or(|&v| v <= ones(plan.bits())), "a value has more bits than the plan");
         let width = (values.len() / VALUES_OF_PREFIX).checked_ilog2().unwrap_or(0).min(PLACE_BITS).min(plan.bits());
         let prefix = Digit { low: plan.bits() - width, width };
-        let starts = starts_of(&values, prefix);
+        let starts = prefix_starts(&values, prefix);
         Ok(Self { tables: PermutedTables::build(values, plan, kernel), prefix, starts })
     }
 

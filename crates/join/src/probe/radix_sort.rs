@@ -14,7 +14,11 @@ pub(crate) fn sort_by_leading_bits<F: Width>(values: &mut Vec<F>, spare: &mut Ve
     if values.len() < FEW {
         return values.sort_unstable_by_key(|&v| v & ones::<F>(bits));
     }
-    for digit in passes(bits, sorted_bits) {
+    sort_by_digits(values, spare, passes(bits, sorted_bits));
+}
+
+fn sort_by_digits<F: Width>(values: &mut Vec<F>, spare: &mut Vec<F>, digits: impl Iterator<Item = Digit>) {
+    for digit in digits {
         spare.resize(values.len(), F::ZERO);
         partition(&[values], spare, |value| value, digit);
         std::mem::swap(values, spare);
@@ -38,11 +42,7 @@ pub(crate) fn gather_by_leading_bits<F: Width>(
     };
     values.resize(n_values, F::ZERO);
     partition(parts, values, |value| value, first);
-    for digit in digits {
-        spare.resize(n_values, F::ZERO);
-        partition(&[values], spare, |value| value, digit);
-        std::mem::swap(values, spare);
-    }
+    sort_by_digits(values, spare, digits);
 }
 
 /// Returns the digits of the leading `sorted_bits` of the lowest `bits` bits, the least significant first.
@@ -92,15 +92,7 @@ pub(crate) fn partition<F: Width>(parts: &[&[F]], out: &mut [F], order: impl Fn(
         parts.iter().map(|part| part.len()).sum::<usize>() == out.len() && u32::try_from(out.len()).is_ok(),
         "as many, and positions fit"
     );
-    let mut starts = vec![0u32; (1 << digit.width) + 1];
-    for &part in parts {
-        for &value in part {
-            starts[digit.of(order(value)) + 1] += 1;
-        }
-    }
-    for i in 1..starts.len() {
-        starts[i] += starts[i - 1];
-    }
+    let starts = starts_of(parts, &order, digit);
     let mut next = starts.clone();
     for &part in parts {
         for &value in part {
@@ -109,6 +101,21 @@ pub(crate) fn partition<F: Width>(parts: &[&[F]], out: &mut [F], order: impl Fn(
             out[*at as usize] = value;
             *at += 1;
         }
+    }
+    starts
+}
+
+/// Returns the position at which each digit begins among `order(value)` for the values of all parts, in ascending order of the
+/// digit, and the end. There are at most `u32::MAX` values.
+pub(crate) fn starts_of<F: Width>(parts: &[&[F]], order: impl Fn(F) -> F, digit: Digit) -> Vec<u32> {
+    let mut starts = vec![0u32; (1 << digit.width) + 1];
+    for &part in parts {
+        for &value in part {
+            starts[digit.of(order(value)) + 1] += 1;
+        }
+    }
+    for i in 1..starts.len() {
+        starts[i] += starts[i - 1];
     }
     starts
 }

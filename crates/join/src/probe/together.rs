@@ -261,8 +261,7 @@ impl<F: Width> PermutedTables<F> {
         let mut walker = (table.max_prefix_distance > 0).then(|| {
             let walk = self.walk(table);
             let levels = walk.levels(root, cut.sorted_bits, n_rows, rows.len());
-            let walker = Walker::new(walk, levels, first, rows, lists);
-            prefixes.into_iter().fold(walker, |walker, prefixes| walker.with_prefixes(prefixes))
+            Walker::new(walk, levels, first, rows, lists).with_prefixes(prefixes)
         });
         let merge = self.merge(table);
         for b in buckets {

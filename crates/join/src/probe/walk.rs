@@ -118,9 +118,9 @@ impl<'a, F: Width> Walker<'a, F> {
     }
 
     /// Takes the lists of fans from the queries by prefix, if they are long enough.
-    pub(crate) fn with_prefixes(mut self, prefixes: &'a Prefixes<'a, F>) -> Self {
+    pub(crate) fn with_prefixes(mut self, prefixes: Option<&'a Prefixes<'a, F>>) -> Self {
         let Level { depth, max_distance, .. } = self.levels[self.fan_level];
-        self.prefixes = prefixes.flips(depth, max_distance).map(|flips| (prefixes, flips));
+        self.prefixes = prefixes.and_then(|prefixes| Some((prefixes, prefixes.flips(depth, max_distance)?)));
         self
     }
 

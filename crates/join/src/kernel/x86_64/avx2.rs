@@ -225,9 +225,8 @@ pub(in super::super) fn pairs_of_prefix(
         // SAFETY: the kernel proves the instructions.
         return unsafe { pairs_by_halves(rows, list.values, max_distance, found) };
     }
-    let farthest = list.distances.iter().copied().max().unwrap_or(0);
     // SAFETY: the kernel proves the instructions.
-    unsafe { pairs_by_rests(rows, list, max_distance.saturating_sub(u32::from(farthest)), max_distance, found) }
+    unsafe { pairs_by_rests(rows, list, list.max_rest(max_distance), max_distance, found) }
 }
 
 /// Compares rests, of which at most `max_rest` bits of most values may differ from those of a near row. Of unrelated 24

@@ -215,9 +215,7 @@ pub(in super::super) fn pairs_of_prefix(
     found: &mut dyn FnMut(u64, u64),
 ) {
     assert!(kernel.name() == KernelName::Avx512 && list.values.len() == list.distances.len());
-    let farthest = list.distances.iter().copied().max().unwrap_or(0);
-    let max_rest = max_distance.saturating_sub(u32::from(farthest));
-    if list.values.len() < HALVES || max_rest > HALVES_UP_TO {
+    if list.values.len() < HALVES || list.max_rest(max_distance) > HALVES_UP_TO {
         return Width::pairs(kernel, rows, list.values, max_distance, found);
     }
     for (lanes, distances) in

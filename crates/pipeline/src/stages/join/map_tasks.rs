@@ -43,8 +43,8 @@ impl MapTasks {
         let is_word = |key: &KeyQueries| matches!(key.of().key, Key::Word(_));
         let (mut tasks, mut start) = (Vec::new(), 0);
         for keys in keys.chunk_by(|(a, _), (b, _)| self.words_at_once && is_word(a) && is_word(b)) {
-            let (first, piece_rows) =
-                keys.iter().copied().reduce(|(key, a), (_, b)| (key, a.min(b))).unwrap_or(keys[0]);
+            let (first, of_first) = keys[0];
+            let piece_rows = keys.iter().fold(of_first, |least, (_, rows)| least.min(*rows));
             let pieces = if first.of().existing { self.pieces(first.of().key, piece_rows) } else { Vec::new() };
             // Keys that are mapped at once have one slice each.
             for _ in 0..first.n_slices() {

@@ -7,7 +7,7 @@ use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Room, Workers};
 
 use super::memory::{Budget, group};
 use crate::cluster_plan::{most_piece_rows, table_bytes};
-use crate::join_plan::{JoinPlan, PlannedKey, keys_of};
+use crate::join_plan::{JoinPlan, PlannedKey, as_f64, keys_of};
 use crate::operators::reduce::PlanRunner;
 use crate::resources::Resources;
 use crate::stages::decide::ClusterRule;
@@ -197,11 +197,6 @@ impl KeyPlans {
         let fits = shares.iter().map(|plan| plan.counted_bytes).sum::<usize>() <= work.memory_bytes;
         (cheaper && fits && shares.iter().all(|plan| plan.n_slices == 1)).then_some(shares)
     }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "an estimate")]
-fn as_f64(n: u64) -> f64 {
-    n as f64
 }
 
 /// Returns the runs of existing values as a key has them: words have any value, wherever their fingerprints lie.
