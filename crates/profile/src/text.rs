@@ -7,7 +7,7 @@ use nearprint_fingerprint::{
     DistinctHashes, FeatureHash, Sketch, TextWords, simhash, simhash_of_hashes, sketch_and_count, sketch_elements,
     token_hash,
 };
-use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch, TokenizerKind};
+use nearprint_tokenize::{Analyzer, DistinctTokens, Resources, Scratch, TokenizerKind, WordsAndPairs};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::config::{ProfileConfig, SketchConfig};
@@ -158,16 +158,20 @@ impl TextFingerprinter {
             }
             return Some((self.simhash(features.iter()), self.sketch(normalized, scratch, hashed)));
         }
+        let own_tokens = self.sketch_analyzer.is_some() && self.cuts_apart(normalized);
+        if let (true, Some(wide)) = (own_tokens, &self.config.sketch)
+            && let Some(both) = self.words_and_pairs(normalized, scratch)
+        {
+            let has_enough = self.analyzer.has_enough(normalized, both.n_tokens());
+            return has_enough.then(|| self.fingerprint_both(&both, wide, hashed));
+        }
         let tokens = self.analyzer.distinct_tokens(normalized, scratch);
         if !self.analyzer.has_enough(normalized, tokens.len()) {
             return None;
         }
         let features = tokens.iter().map(|(token, count)| (token, config.weight_of_token(token, count)));
         let Some(wide) = &self.config.sketch else { return Some((self.simhash(features), None)) };
-        // Tokens that the fingerprint and the sketch share are hashed once, if both use the same hash.
-        let same_hash =
-            self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed };
-        let own_tokens = self.sketch_analyzer.is_some() && self.cuts_apart(normalized);
+        let same_hash = self.has_hash_of(wide);
         if same_hash || !own_tokens {
             hashed.hash_tokens(&tokens, wide.seed);
         }
@@ -185,10 +189,45 @@ impl TextFingerprinter {
         Some((fingerprint, sketch))
     }
 
+    /// Returns the words of the sketch together with the pairs of the fingerprint, if they can be cut at once.
+    fn words_and_pairs<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> Option<WordsAndPairs<'a>> {
+        let analyzer = self.sketch_analyzer.as_ref().filter(|_| self.has_pairs_and_words())?;
+        analyzer.words_and_pairs(normalized, scratch)
+    }
+
+    fn fingerprint_both(
+        &self,
+        both: &WordsAndPairs<'_>,
+        wide: &SketchConfig,
+        hashed: &mut Hashed,
+    ) -> (Value, Option<Sketched>) {
+        let config = &self.config.tokenize.features;
+        hashed.hash_tokens(both.words(), wide.seed);
+        let weight = |(token, count)| (token, config.weight_of_token(token, count));
+        let fingerprint = if self.has_hash_of(wide) {
+            let unpaired = both.unpaired().map(|(at, word, n)| (hashed.tokens[at], config.weight_of_token(word, n)));
+            let pairs = both.pairs().map(weight).map(|(pair, weight)| (token_hash(pair, wide.seed), weight));
+            simhash_of_hashes::<u64>(unpaired.chain(pairs), &self.config.fingerprint).into()
+        } else {
+            self.simhash(both.unpaired().map(|(_, word, count)| (word, count)).chain(both.pairs()).map(weight))
+        };
+        (fingerprint, Some(hashed.sketch_of(both.words(), wide, self.config.judge().is_some())))
+    }
+
+    /// Returns whether the fingerprint and the sketch use the same hash: tokens that they share are then hashed once.
+    fn has_hash_of(&self, wide: &SketchConfig) -> bool {
+        self.config.bits == 64 && self.config.fingerprint.feature_hash == FeatureHash::Xxh3 { seed: wide.seed }
+    }
+
     /// Returns whether the tokens of the sketch may differ from those of the fingerprint.
     fn cuts_apart(&self, normalized: &str) -> bool {
+        !self.has_pairs_and_words() || Analyzer::has_pairs(normalized)
+    }
+
+    /// Returns whether the fingerprint is made of pairs, and the sketch of words with the same settings.
+    fn has_pairs_and_words(&self) -> bool {
         let kinds = (self.config.tokenize.tokenizer.kind, self.config.sketch.as_ref().and_then(|s| s.tokenizer));
-        kinds != (TokenizerKind::Pairs, Some(TokenizerKind::Words)) || Analyzer::has_pairs(normalized)
+        kinds == (TokenizerKind::Pairs, Some(TokenizerKind::Words))
     }
 
     /// Returns the sketch, if the profile has one.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "published")]
 use crate::byte_pieces;
 use crate::config::{FeatureConfig, MinFeatures, NormalizeConfig, TokenizeConfig, TokenizerConfig};
-use crate::distinct::{DistinctTokens, Scratch};
+use crate::distinct::{DistinctTokens, Scratch, WordsAndPairs};
 use crate::error::TokenizeError;
 use crate::idf::IdfTable;
 use crate::jieba::dictionary;
@@ -22,6 +22,7 @@ use crate::tokenizer_kind::TokenizerKind;
 use crate::tokenizers;
 use crate::tokens::Tokens;
 use crate::weight::Weight;
+use crate::words::has_no_other_letters;
 
 /// A [`TokenizeConfig`] that is ready for use, with its dictionary and word lists loaded. Build one and share it
 /// between threads.
@@ -42,8 +43,7 @@ pub struct Analyzer {
     drop_without_alphanumeric: bool,
     drop_single_characters: bool,
     stop_words: StopWords,
-    /// The tokens show bytes.
-    of_bytes: bool,
+    kind: TokenizerKind,
     /// The user's table.
     idf: Option<Arc<IdfTable>>,
     min_features: MinFeatures,
@@ -82,7 +82,7 @@ impl Analyzer {
             drop_without_alphanumeric: config.tokenizer.drop_tokens_without_alphanumeric,
             drop_single_characters: config.stop_words.single_characters,
             stop_words: StopWords::new(&config.stop_words, own, &config.normalize),
-            of_bytes: config.tokenizer.kind == TokenizerKind::BytePieces,
+            kind: config.tokenizer.kind,
             idf: resources.idf.as_deref().map(IdfTable::parse).transpose()?.map(Arc::new),
             min_features: config.min_features,
         })
@@ -129,6 +129,36 @@ impl Analyzer {
         scratch.number_tokens(text)
     }
 
+    /// Returns the tokens of a text as this analyzer cuts them, which has the tokenizer [`Words`](TokenizerKind::Words),
+    /// and as [`Pairs`](TokenizerKind::Pairs) with the same settings does. Returns `None` where the second do not follow
+    /// from the first: if the text has letters besides ASCII and the common Han, or if tokens are dropped.
+    ///
+    /// ```
+    /// use nearprint_tokenize::{Analyzer, Resources, Scratch, TokenizeConfig, TokenizerConfig, TokenizerKind};
+    ///
+    /// let words = TokenizerConfig { kind: TokenizerKind::Words, ..TokenizerConfig::default() };
+    /// let analyzer = Analyzer::try_new(&TokenizeConfig { tokenizer: words, ..TokenizeConfig::default() }, &Resources::default())?;
+    /// let mut scratch = Scratch::default();
+    /// let both = analyzer.words_and_pairs("雨天 rose 天", &mut scratch).unwrap();
+    /// assert_eq!(both.words().iter().map(|(word, _)| word).collect::<Vec<_>>(), ["雨", "天", "rose"].map(str::as_bytes));
+    /// assert_eq!(both.pairs().collect::<Vec<_>>(), [("雨天".as_bytes(), 1)]);
+    /// assert_eq!(both.unpaired().collect::<Vec<_>>(), [(1, "天".as_bytes(), 1), (2, "rose".as_bytes(), 1)]);
+    /// # Ok::<(), nearprint_tokenize::TokenizeError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the text has 4 GiB or more.
+    #[must_use]
+    pub fn words_and_pairs<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> Option<WordsAndPairs<'a>> {
+        let drops = self.drop_single_characters || !self.stop_words.is_empty();
+        if drops || self.kind != TokenizerKind::Words || !has_no_other_letters(normalized) {
+            return None;
+        }
+        scratch.clear();
+        self.cut(normalized, &mut scratch.spans);
+        Some(scratch.number_words_and_pairs(normalized))
+    }
+
     /// Returns whether the text has characters of which the tokenizer [`Pairs`](TokenizerKind::Pairs) makes pairs. If
     /// it has none, [`Words`](TokenizerKind::Words) with the same settings cuts the same tokens.
     #[must_use]
@@ -140,7 +170,7 @@ impl Analyzer {
     /// count alone.
     #[must_use]
     pub fn features_are_tokens(&self, config: &FeatureConfig) -> bool {
-        config.shingle <= 1 && config.weight.is_of_count() && !self.of_bytes
+        config.shingle <= 1 && config.weight.is_of_count() && self.kind != TokenizerKind::BytePieces
     }
 
     /// Returns the distinct shingles of `config.shingle` tokens (0 counts as 1) with their weights. The time is linear
@@ -151,7 +181,7 @@ impl Analyzer {
     #[must_use]
     pub fn features(&self, tokens: &Tokens<'_>, config: &FeatureConfig) -> Features {
         let shown = shingle::features(tokens, config);
-        let features = if self.of_bytes { of_bytes(&shown) } else { shown };
+        let features = if self.kind == TokenizerKind::BytePieces { of_bytes(&shown) } else { shown };
         match config.weight {
             Weight::ByteLength => by_length(&features),
             Weight::TfIdf { top } => {

@@ -14,47 +14,99 @@ pub struct Scratch {
     pub(crate) spans: Vec<Range<usize>>,
     distinct: Vec<(Range<usize>, u64)>,
     sequence: Vec<u32>,
-    /// The distinct tokens. Hashes are seeded anew by each process, and nothing depends on them.
-    table: HashTable<Numbered>,
+    /// The distinct tokens of at most [`WHOLE`] bytes.
+    short: Numbers<u128>,
+    /// The other distinct tokens. Hashes are seeded anew by each process, and nothing depends on them.
+    long: HashTable<u32>,
     hasher: RandomState,
-    han: HanNumbers,
+    pairs: Vec<(Range<usize>, u64)>,
+    unpaired: Vec<u64>,
+    pair_numbers: Numbers<u64>,
 }
 
-/// The numbers of the tokens that are one common Han character each, found without a hash.
-#[derive(Debug, Default)]
-struct HanNumbers {
-    /// By character, the number plus one; 0 for those that the text does not have. Empty until a text has one.
+/// Numbers of keys, found by open addressing.
+#[derive(Debug)]
+struct Numbers<K> {
+    /// A key stands in the first free place from the one that its hash names; free places have [`Key::NONE`]. Their number
+    /// is a power of two.
+    keys: Vec<K>,
+    /// The number of the key in the same place. Those of free places mean nothing.
     numbers: Vec<u32>,
-    /// The characters that have a number.
-    numbered: Vec<u16>,
+    /// Drawn anew by each process: nobody can write a text whose tokens all have one hash. Nothing else depends on it.
+    seed: u64,
 }
 
-/// The number of characters from U+4E00 to U+9FFF.
-const N_COMMON_HAN: usize = 0x5200;
+/// A number that stands for a token, or for nothing.
+trait Key: Copy + Eq {
+    const NONE: Self;
 
-impl HanNumbers {
-    fn clear(&mut self) {
-        for character in self.numbered.drain(..) {
-            self.numbers[usize::from(character)] = 0;
+    /// Returns the two halves.
+    fn halves(self) -> [u64; 2];
+}
+
+impl Key for u64 {
+    const NONE: Self = 0;
+
+    #[inline]
+    fn halves(self) -> [u64; 2] {
+        [self, 0]
+    }
+}
+
+impl Key for u128 {
+    const NONE: Self = 0;
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    fn halves(self) -> [u64; 2] {
+        [self as u64, (self >> 64) as u64]
+    }
+}
+
+impl<K> Default for Numbers<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), numbers: Vec::new(), seed: RandomState::default().hash_one(0_u64) }
+    }
+}
+
+impl<K: Key> Numbers<K> {
+    /// Forgets all keys, and makes room for `n`.
+    fn clear_for(&mut self, n: usize) {
+        // A third of the places stay free.
+        let n_places = (n + n / 2 + 1).next_power_of_two();
+        self.keys.clear();
+        self.keys.resize(n_places, K::NONE);
+        if self.numbers.len() < n_places {
+            self.numbers.resize(n_places, 0);
         }
     }
 
-    /// Returns the number of the token at `span`, which is the character at this place from U+4E00 on; counted.
+    /// Returns the number of a key, which is `next` if the key is new.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
-    fn number(&mut self, character: u16, span: &Range<usize>, distinct: &mut Vec<(Range<usize>, u64)>) -> u32 {
-        if self.numbers.is_empty() {
-            self.numbers.resize(N_COMMON_HAN, 0);
+    fn number(&mut self, key: K, next: u32) -> u32 {
+        debug_assert!(key != K::NONE, "free places have no key");
+        let last = self.keys.len() - 1;
+        let mut at = self.hash(key) & last;
+        loop {
+            match self.keys[at] {
+                known if known == key => return self.numbers[at],
+                known if known == K::NONE => {
+                    (self.keys[at], self.numbers[at]) = (key, next);
+                    return next;
+                }
+                _ => at = (at + 1) & last,
+            }
         }
-        let number = &mut self.numbers[usize::from(character)];
-        if let Some(known) = number.checked_sub(1) {
-            distinct[known as usize].1 += 1;
-            return known;
-        }
-        distinct.push((span.clone(), 1));
-        *number = distinct.len() as u32;
-        self.numbered.push(character);
-        *number - 1
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+    fn hash(&self, key: K) -> usize {
+        /// The fractional part of the golden ratio, which has no pattern.
+        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+        let [low, high] = key.halves();
+        let product = u128::from(low ^ self.seed) * u128::from(high ^ FACTOR);
+        (product as u64 ^ (product >> 64) as u64) as usize
     }
 }
 
@@ -91,6 +143,41 @@ impl<'a> DistinctTokens<'a> {
     }
 }
 
+/// The words of a text, and its tokens if each two neighbouring Han characters are a pair.
+#[derive(Debug)]
+pub struct WordsAndPairs<'a> {
+    words: DistinctTokens<'a>,
+    /// By word, the number of its occurrences that are in no pair.
+    unpaired: &'a [u64],
+    pairs: &'a [(Range<usize>, u64)],
+}
+
+impl<'a> WordsAndPairs<'a> {
+    /// Returns the words.
+    #[must_use]
+    pub fn words(&self) -> &DistinctTokens<'a> {
+        &self.words
+    }
+
+    /// Iterates over each distinct word that is a token beside the pairs, its place among the words, and the number of
+    /// these occurrences.
+    pub fn unpaired(&self) -> impl Iterator<Item = (usize, &[u8], u64)> {
+        let words = self.words.iter().zip(self.unpaired).enumerate();
+        words.filter(|(_, (_, count))| **count > 0).map(|(at, ((word, _), &count))| (at, word, count))
+    }
+
+    /// Iterates over each distinct pair and the number of its occurrences.
+    pub fn pairs(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+        self.pairs.iter().map(|(range, count)| (&self.words.text.as_bytes()[range.clone()], *count))
+    }
+
+    /// Returns the number of distinct tokens beside and among the pairs.
+    #[must_use]
+    pub fn n_tokens(&self) -> usize {
+        self.unpaired.iter().filter(|count| **count > 0).count() + self.pairs.len()
+    }
+}
+
 /// A table that has room for more than this many tokens, and eight times what a text needed, is not kept: emptying it
 /// would cost every later text more than the text itself.
 const KEPT_CAPACITY: usize = 1 << 14;
@@ -109,17 +196,52 @@ impl Scratch {
 
     /// Numbers the tokens that `self.spans` cut from `text`.
     pub(crate) fn number_tokens<'a>(&'a mut self, text: Cow<'a, str>) -> DistinctTokens<'a> {
+        self.number(&text);
+        DistinctTokens { text, distinct: &self.distinct, sequence: &self.sequence }
+    }
+
+    /// Numbers the tokens, which are words, and the pairs of Han characters that are tokens side by side.
+    pub(crate) fn number_words_and_pairs<'a>(&'a mut self, text: &'a str) -> WordsAndPairs<'a> {
+        self.number(text);
+        let bytes = text.as_bytes();
+        self.pairs.clear();
+        self.pair_numbers.clear_for(self.spans.len());
+        self.unpaired.clear();
+        self.unpaired.extend(self.distinct.iter().map(|(_, count)| count));
+        let is_han = |span: &Range<usize>| is_common_han_at(bytes, span.start);
+        let mut is_second = false;
+        for (spans, words) in self.spans.windows(2).zip(self.sequence.windows(2)) {
+            let is_pair = spans[0].end == spans[1].start && is_han(&spans[0]) && is_han(&spans[1]);
+            if is_pair {
+                let next = number_of(self.pairs.len());
+                // Numbers are below 2^32 - 1, so that no key is 0.
+                let number = self.pair_numbers.number(u64::from(words[0] + 1) << 32 | u64::from(words[1]), next);
+                count(&mut self.pairs, spans[0].start..spans[1].end, number, next);
+            }
+            self.unpaired[words[0] as usize] -= u64::from(is_pair || is_second);
+            is_second = is_pair;
+        }
+        if let (true, Some(&last)) = (is_second, self.sequence.last()) {
+            self.unpaired[last as usize] -= 1;
+        }
+        let words = DistinctTokens { text: Cow::Borrowed(text), distinct: &self.distinct, sequence: &self.sequence };
+        WordsAndPairs { words, unpaired: &self.unpaired, pairs: &self.pairs }
+    }
+
+    fn number(&mut self, text: &str) {
         self.distinct.clear();
         self.sequence.clear();
-        self.han.clear();
-        self.table.clear();
+        self.short.clear_for(self.spans.len());
+        self.long.clear();
         assert!(u32::try_from(text.len()).is_ok(), "a text of 4 GiB or more, whose tokens have no 32-bit numbers");
+        let bytes = text.as_bytes();
         for span in &self.spans {
-            let bytes = text.as_bytes();
-            let number = match common_han(bytes, span) {
-                Some(character) => self.han.number(character, span, &mut self.distinct),
-                None => number(bytes, span, &mut self.table, &mut self.distinct, &self.hasher),
+            let next = number_of(self.distinct.len());
+            let number = match whole_key(bytes, span) {
+                Some(key) => self.short.number(key, next),
+                None => number_of_long(bytes, span, &mut self.long, &self.distinct, &self.hasher),
             };
+            count(&mut self.distinct, span.clone(), number, next);
             self.sequence.push(number);
         }
         debug_assert_eq!(
@@ -127,107 +249,62 @@ impl Scratch {
             self.spans.len() as u64,
             "each token is counted once"
         );
-        if self.table.capacity() > KEPT_CAPACITY.max(8 * self.distinct.len()) {
-            self.table = HashTable::new();
+        if self.long.capacity() > KEPT_CAPACITY.max(8 * self.distinct.len()) {
+            self.long = HashTable::new();
         }
-        DistinctTokens { text, distinct: &self.distinct, sequence: &self.sequence }
     }
 }
 
-/// Returns the place of the token at `span` among the common Han characters, if it is one of them and no more.
+/// Counts a token that has this number; `next` is that of a new one.
 #[inline]
-fn common_han(bytes: &[u8], span: &Range<usize>) -> Option<u16> {
-    let &[first, second, third] = bytes[span.clone()].as_array()?;
-    let character = u16::from(first & 0x0F) << 12 | u16::from(second & 0x3F) << 6 | u16::from(third & 0x3F);
-    is_common_han_at(bytes, span.start).then(|| character - 0x4E00)
+fn count(distinct: &mut Vec<(Range<usize>, u64)>, span: Range<usize>, number: u32, next: u32) {
+    if number == next {
+        distinct.push((span, 0));
+    }
+    distinct[number as usize].1 += 1;
 }
 
-/// The number of the token at `span`, a new one if it is the first of its kind; counted. `bytes` are fewer than 2^32,
-/// and so are tokens.
+/// Returns the number of the next token after so many.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
-fn number(
+#[expect(clippy::cast_possible_truncation, reason = "longer texts are refused")]
+fn number_of(n_before: usize) -> u32 {
+    n_before as u32
+}
+
+/// Tokens of at most so many bytes are keys themselves.
+const WHOLE: usize = 15;
+
+/// Returns the bytes of a token of at most [`WHOLE`] bytes and, above them, their number.
+#[inline]
+fn whole_key(bytes: &[u8], span: &Range<usize>) -> Option<u128> {
+    if span.len() > WHOLE {
+        return None;
+    }
+    // Words have all lengths in no order: reading what follows them too, and masking it, is faster than to tell lengths
+    // apart.
+    let first = match bytes[span.start..].first_chunk() {
+        Some(sixteen) => u128::from_le_bytes(*sixteen),
+        None => {
+            let mut padded = [0; 16];
+            padded[..span.len()].copy_from_slice(&bytes[span.clone()]);
+            u128::from_le_bytes(padded)
+        }
+    };
+    Some(first & ((1 << (8 * span.len())) - 1) | (span.len() as u128) << 120)
+}
+
+/// The number of the token at `span`, that of the next one if it is the first of its kind.
+fn number_of_long(
     bytes: &[u8],
     span: &Range<usize>,
-    table: &mut HashTable<Numbered>,
-    distinct: &mut Vec<(Range<usize>, u64)>,
+    table: &mut HashTable<u32>,
+    distinct: &[(Range<usize>, u64)],
     hasher: &RandomState,
 ) -> u32 {
-    let key = Key::of(bytes, span, hasher);
-    let same_bytes = |other: &Range<usize>| bytes[other.clone()] == bytes[span.clone()];
-    let same = |other: &Numbered| {
-        other.key == key
-            && (span.len() <= SHORT || distinct.get(other.number as usize).is_some_and(|d| same_bytes(&d.0)))
-    };
-    match table.entry(key.hash(hasher), same, |other| other.key.hash(hasher)) {
-        Entry::Occupied(entry) => {
-            let number = entry.get().number;
-            distinct[number as usize].1 += 1;
-            number
-        }
-        Entry::Vacant(entry) => {
-            let number = distinct.len() as u32;
-            entry.insert(Numbered { key, number });
-            distinct.push((span.clone(), 1));
-            number
-        }
+    let of = |number: u32| &bytes[distinct[number as usize].0.clone()];
+    let token = &bytes[span.clone()];
+    match table.entry(hasher.hash_one(token), |&other| of(other) == token, |&other| hasher.hash_one(of(other))) {
+        Entry::Occupied(entry) => *entry.get(),
+        Entry::Vacant(entry) => *entry.insert(number_of(distinct.len())).get(),
     }
-}
-
-#[derive(Debug)]
-struct Numbered {
-    key: Key,
-    number: u32,
-}
-
-/// Tokens of at most so many bytes are told apart by their keys alone.
-const SHORT: usize = 16;
-
-/// The bytes of a short token, padded with zeros, and its length; of a long one a hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
-    first: u64,
-    second: u64,
-    len: u32,
-}
-
-impl Key {
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "number_tokens refuses longer texts")]
-    fn of(bytes: &[u8], span: &Range<usize>, hasher: &RandomState) -> Self {
-        let len = span.len() as u32;
-        if span.len() > SHORT {
-            return Self { first: hasher.hash_one(&bytes[span.clone()]), second: 0, len };
-        }
-        // Words have all lengths in no order: reading what follows them too, and masking it, is faster than to tell
-        // lengths apart.
-        let [first, second] = match bytes[span.start..].first_chunk() {
-            Some(whole) => halves(whole),
-            None => {
-                let mut padded = [0; SHORT];
-                padded[..span.len()].copy_from_slice(&bytes[span.clone()]);
-                halves(&padded)
-            }
-        };
-        Self { first: first & low_bytes(span.len()), second: second & low_bytes(span.len().saturating_sub(8)), len }
-    }
-
-    #[inline]
-    fn hash(self, hasher: &RandomState) -> u64 {
-        hasher.hash_one((self.first, self.second ^ u64::from(self.len)))
-    }
-}
-
-/// 16 bytes as two numbers.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
-fn halves(bytes: &[u8; SHORT]) -> [u64; 2] {
-    let both = u128::from_le_bytes(*bytes);
-    [both as u64, (both >> 64) as u64]
-}
-
-/// The mask of the lowest `n` bytes, all for 8 and more.
-#[inline]
-fn low_bytes(n: usize) -> u64 {
-    if n >= 8 { u64::MAX } else { (1 << (8 * n)) - 1 }
 }

@@ -58,7 +58,7 @@ mod words;
 
 pub use analyzer::{Analyzer, Resources};
 pub use config::{FeatureConfig, MinFeatures, NormalizeConfig, StopWordsConfig, TokenizeConfig, TokenizerConfig};
-pub use distinct::{DistinctTokens, Scratch};
+pub use distinct::{DistinctTokens, Scratch, WordsAndPairs};
 pub use error::TokenizeError;
 pub use idf::IdfBuilder;
 pub use shingle::Features;

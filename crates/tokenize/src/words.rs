@@ -4,7 +4,7 @@ use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::script::{is_alphanumeric, is_common_han_at, run_len};
+use crate::script::{is_alphanumeric, is_common_han_at, is_unspaced, run_len};
 use crate::tokenizer::Tokenizer;
 
 /// Unicode words (UAX #29), cut further at every character that is not a letter, digit, mark or `_`: each longest run
@@ -78,6 +78,27 @@ pub(crate) fn words_and_runs(
             }
         }
     }
+}
+
+/// Returns whether all letters, digits and marks of a text are ASCII or common Han characters. [`Words`] makes one token of
+/// each of these characters, and [`words_and_runs`] has them in runs that neither marks nor other letters go on.
+pub(crate) fn has_no_other_letters(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte.is_ascii() {
+            let is_ascii = |eight: &[u8; 8]| eight.is_ascii();
+            at += if bytes[at..].first_chunk().is_some_and(is_ascii) { 8 } else { 1 };
+        } else if is_common_han_at(bytes, at) {
+            at += 3;
+        } else {
+            match text[at..].chars().next() {
+                Some(c) if !is_word_character(c) && !is_unspaced(c) => at += c.len_utf8(),
+                _ => return false,
+            }
+        }
+    }
+    true
 }
 
 /// A walk along a text, from token to token.

@@ -431,6 +431,42 @@ proptest! {
     }
 
     #[test]
+    fn words_and_pairs_that_are_cut_at_once_are_those_that_each_tokenizer_cuts(
+        text in "(中文是|[中文是的，。—ab_1 ]{0,4}|[々かé\u{301}\u{EBF}คア·😀]|[a-z0-9]{12}){0,10}",
+        long_run in prop_oneof![Just(0_usize), Just(6)],
+        drops in any::<bool>(),
+    ) {
+        let config = |kind| {
+            let mut config = TokenizeConfig { normalize: AS_IS, ..keep_all(kind) };
+            config.tokenizer.long_run = long_run;
+            config.tokenizer.drop_tokens_without_alphanumeric = drops;
+            config
+        };
+        let words = analyzer(&config(TokenizerKind::Words));
+        let (mut scratch, mut of_words) = (Scratch::default(), Scratch::default());
+        if let Some(both) = words.words_and_pairs(&text, &mut scratch) {
+            let of_words = words.distinct_tokens(&text, &mut of_words);
+            prop_assert_eq!(both.words().iter().collect::<Vec<_>>(), of_words.iter().collect::<Vec<_>>());
+            prop_assert_eq!(both.words().sequence(), of_words.sequence());
+            let mut expected = BTreeMap::<Vec<u8>, u64>::new();
+            for token in tokens(&text, &config(TokenizerKind::Pairs)) {
+                *expected.entry(token.into_bytes()).or_default() += 1;
+            }
+            prop_assert_eq!(both.n_tokens(), expected.len());
+            let unpaired = both.unpaired().map(|(_, word, count)| (word.to_vec(), count));
+            let found: Vec<_> = unpaired.chain(both.pairs().map(|(pair, count)| (pair.to_vec(), count))).collect();
+            prop_assert_eq!(found.len(), expected.len());
+            prop_assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), expected);
+            for (at, word, _) in both.unpaired() {
+                prop_assert_eq!(both.words().iter().nth(at).map(|(word, _)| word), Some(word));
+            }
+        } else {
+            let other_letters = ['々', 'か', 'é', '\u{301}', '\u{EBF}', 'ค', 'ア'];
+            prop_assert!(text.contains(other_letters), "{:?} has no other letters", text);
+        }
+    }
+
+    #[test]
     fn white_space_tokens_are_those_of_the_standard_library(text in "[a-c,é中 \t\n\u{3000}\u{A0}]{0,30}") {
         let naive: Vec<&str> = text.split_whitespace().collect();
         prop_assert_eq!(tokens(&text, &keep_all(TokenizerKind::Whitespace)), naive);
