@@ -85,9 +85,8 @@ pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u6
         return float_simhash(hashes);
     }
     let mut votes = Votes::<F>::default();
-    for (hash, weight) in hashes {
-        votes.add(hash, weight);
-    }
+    // Features of two sources come one after the other: they are not asked for one by one.
+    hashes.into_iter().for_each(|(hash, weight)| votes.add(hash, weight));
     votes.into_fingerprint(config.bit_rule)
 }
 

@@ -152,7 +152,7 @@ pub fn sketch_and_count(
 /// Counts distinct hashes, in memory that is reused.
 #[derive(Debug, Default)]
 pub struct DistinctHashes {
-    /// A table of at least twice as many places as there are hashes, a power of two. A hash stands in the first free
+    /// A table of half as many places again as there are hashes at least, a power of two. A hash stands in the first free
     /// place from the one that its low bits name; [`EMPTY`] stands in free places.
     places: Vec<u64>,
     n: u32,
@@ -193,8 +193,8 @@ impl DistinctHashes {
             self.places = Vec::new();
         }
         self.places.clear();
-        // At least one place stays free.
-        self.places.resize((2 * n + 1).next_power_of_two(), EMPTY);
+        // A third of the places stay free.
+        self.places.resize((n + n / 2 + 1).next_power_of_two(), EMPTY);
         self.n = 0;
     }
 

@@ -22,7 +22,6 @@ use crate::tokenizer_kind::TokenizerKind;
 use crate::tokenizers;
 use crate::tokens::Tokens;
 use crate::weight::Weight;
-use crate::words::has_no_other_letters;
 
 /// A [`TokenizeConfig`] that is ready for use, with its dictionary and word lists loaded. Build one and share it
 /// between threads.
@@ -151,12 +150,12 @@ impl Analyzer {
     #[must_use]
     pub fn words_and_pairs<'a>(&self, normalized: &'a str, scratch: &'a mut Scratch) -> Option<WordsAndPairs<'a>> {
         let drops = self.drop_single_characters || !self.stop_words.is_empty();
-        if drops || self.kind != TokenizerKind::Words || !has_no_other_letters(normalized) {
+        if drops || self.kind != TokenizerKind::Words {
             return None;
         }
         scratch.clear();
-        self.cut(normalized, &mut scratch.spans);
-        Some(scratch.number_words_and_pairs(normalized))
+        let is_common = self.tokenizer.spans_of_common(normalized, &mut scratch.spans);
+        is_common.then(|| scratch.number_words_and_pairs(normalized))
     }
 
     /// Returns whether the text has characters of which the tokenizer [`Pairs`](TokenizerKind::Pairs) makes pairs. If

@@ -209,9 +209,10 @@ impl Scratch {
         self.unpaired.clear();
         self.unpaired.extend(self.distinct.iter().map(|(_, count)| count));
         let is_han = |span: &Range<usize>| is_common_han_at(bytes, span.start);
-        let mut is_second = false;
+        let (mut is_second, mut is_first_han) = (false, self.spans.first().is_some_and(is_han));
         for (spans, words) in self.spans.windows(2).zip(self.sequence.windows(2)) {
-            let is_pair = spans[0].end == spans[1].start && is_han(&spans[0]) && is_han(&spans[1]);
+            let is_second_han = is_han(&spans[1]);
+            let is_pair = is_first_han && is_second_han && spans[0].end == spans[1].start;
             if is_pair {
                 let next = number_of(self.pairs.len());
                 // Numbers are below 2^32 - 1, so that no key is 0.
@@ -219,7 +220,7 @@ impl Scratch {
                 count(&mut self.pairs, spans[0].start..spans[1].end, number, next);
             }
             self.unpaired[words[0] as usize] -= u64::from(is_pair || is_second);
-            is_second = is_pair;
+            (is_second, is_first_han) = (is_pair, is_second_han);
         }
         if let (true, Some(&last)) = (is_second, self.sequence.last()) {
             self.unpaired[last as usize] -= 1;

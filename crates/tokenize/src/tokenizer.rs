@@ -14,6 +14,13 @@ pub(crate) trait Tokenizer: Send + Sync {
     /// Appends the byte range of each token of the prepared text, in order.
     fn spans(&self, prepared: &str, spans: &mut Vec<Range<usize>>);
 
+    /// Appends the same ranges, and returns whether it is certain that all letters, digits and marks of the text are ASCII or
+    /// common Han characters, each of which is a token.
+    fn spans_of_common(&self, prepared: &str, spans: &mut Vec<Range<usize>>) -> bool {
+        self.spans(prepared, spans);
+        false
+    }
+
     /// Returns whether the tokenizer is configured to produce no token without a letter or digit, and so produces none.
     fn drops_symbols(&self) -> bool {
         false

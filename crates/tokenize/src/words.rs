@@ -41,6 +41,10 @@ pub(crate) enum Symbols {
 
 impl Tokenizer for Words {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
+        self.spans_of_common(text, spans);
+    }
+
+    fn spans_of_common(&self, text: &str, spans: &mut Vec<Range<usize>>) -> bool {
         let mut scan = Scan::new(text, self.cut, spans);
         while scan.at < text.len() {
             scan.take_ascii();
@@ -51,6 +55,7 @@ impl Tokenizer for Words {
                 scan.push(scan.at + 3);
             }
         }
+        !scan.has_others
     }
 
     fn drops_symbols(&self) -> bool {
@@ -80,27 +85,6 @@ pub(crate) fn words_and_runs(
     }
 }
 
-/// Returns whether all letters, digits and marks of a text are ASCII or common Han characters. [`Words`] makes one token of
-/// each of these characters, and [`words_and_runs`] has them in runs that neither marks nor other letters go on.
-pub(crate) fn has_no_other_letters(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if byte.is_ascii() {
-            let is_ascii = |eight: &[u8; 8]| eight.is_ascii();
-            at += if bytes[at..].first_chunk().is_some_and(is_ascii) { 8 } else { 1 };
-        } else if is_common_han_at(bytes, at) {
-            at += 3;
-        } else {
-            match text[at..].chars().next() {
-                Some(c) if !is_word_character(c) && !is_unspaced(c) => at += c.len_utf8(),
-                _ => return false,
-            }
-        }
-    }
-    true
-}
-
 /// A walk along a text, from token to token.
 struct Scan<'a> {
     text: &'a str,
@@ -109,12 +93,15 @@ struct Scan<'a> {
     /// The least number of characters of a long run; `usize::MAX` if no run is long.
     long_run: usize,
     spans: &'a mut Vec<Range<usize>>,
+    /// A letter, digit or mark was taken that is neither ASCII nor common Han, or a character that runs of
+    /// [`Pairs`](crate::pairs::Pairs) may have.
+    has_others: bool,
 }
 
 impl<'a> Scan<'a> {
     fn new(text: &'a str, cut: WordCut, spans: &'a mut Vec<Range<usize>>) -> Self {
         let long_run = cut.long_run.map_or(usize::MAX, NonZeroUsize::get);
-        Self { text, at: 0, symbols: cut.symbols, long_run, spans }
+        Self { text, at: 0, symbols: cut.symbols, long_run, spans, has_others: false }
     }
 }
 
@@ -164,8 +151,10 @@ impl Scan<'_> {
             return;
         };
         if is_word_character(c) {
+            self.has_others = true;
             self.push_run(is_foreign);
         } else {
+            self.has_others |= is_unspaced(c);
             self.push_symbol(c);
         }
     }
