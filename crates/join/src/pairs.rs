@@ -316,6 +316,7 @@ impl HammingJoin {
             memory_bytes: self.table_bytes,
             threads: 1,
             pieces_under_way: 1,
+            kernel: self.kernel,
         };
         TablePlan::choose(bits, self.max_distance, &workload)
     }

@@ -147,6 +147,7 @@ fn workload(n_queries: usize, n_existing: usize) -> Workload {
         memory_bytes: 1 << 30,
         threads: 1,
         pieces_under_way: 1,
+        kernel: Kernel::SCALAR,
     }
 }
 

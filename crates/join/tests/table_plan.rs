@@ -5,7 +5,16 @@ use proptest::prelude::*;
 
 fn workload(n_queries: usize, n_existing: u64, memory_bytes: usize) -> Workload {
     let existing = vec![ExistingRun { n_rows: n_existing, density_rows: n_existing }];
-    Workload { n_queries, existing, piece_rows: 1 << 20, itself: false, memory_bytes, threads: 2, pieces_under_way: 2 }
+    Workload {
+        n_queries,
+        existing,
+        piece_rows: 1 << 20,
+        itself: false,
+        memory_bytes,
+        threads: 2,
+        pieces_under_way: 2,
+        kernel: Kernel::SCALAR,
+    }
 }
 
 #[test]

@@ -54,6 +54,7 @@ impl Batch {
             memory_bytes: options.join_bytes,
             threads: options.threads,
             pieces_under_way: 2,
+            kernel: options.kernel,
         };
         let (bits, max_distance) = match key {
             Key::Fingerprint => (bits, options.keys.max_distance),

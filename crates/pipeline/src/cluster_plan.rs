@@ -2,7 +2,7 @@
 //! Each worker holds the whole query batch and the tables of one slice.
 
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::Workload;
+use nearprint_join::{Kernel, Workload};
 use nearprint_storage::in_memory;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -89,6 +89,8 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
         memory_bytes: table_bytes("--worker-memory", cluster.worker_memory, held_bytes)?,
         threads,
         pieces_under_way: 0,
+        // The workers' own kernel is not known here.
+        kernel: Kernel::best(),
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload).map_err(beyond_worker)?;
     let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * plan.n_slices as u64;

@@ -427,6 +427,7 @@ pub fn planned(request: &PlanRequest, resources: &Resources) -> Result<JoinPlan>
         memory_bytes: resources.memory_limit.map_or(4 << 30, |limit| limit / 2),
         threads: resources.n_threads(),
         pieces_under_way: 0,
+        kernel: resources.join_kernel()?,
     };
     JoinPlan::choose(request.bits, request.max_distance, &workload)
 }

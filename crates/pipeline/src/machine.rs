@@ -35,6 +35,7 @@ pub(crate) fn measured_over_model(kernel: Kernel, threads: usize) -> Result<f64>
         memory_bytes: usize::MAX,
         threads,
         pieces_under_way: 1,
+        kernel,
     };
     let plan = TablePlan::choose(u64::BITS, MAX_DISTANCE, &workload);
     let expected =

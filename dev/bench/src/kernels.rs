@@ -103,6 +103,7 @@ pub fn run(args: &Args) -> Result<()> {
             memory_bytes: usize::MAX,
             threads: 1,
             pieces_under_way: 1,
+            kernel,
         };
         let mut plans: Vec<(JoinCost, TablePlan)> =
             TablePlan::alternatives(64, args.max_distance).map(|plan| (JoinCost::of(&plan, &workload), plan)).collect();

@@ -60,6 +60,7 @@ impl Args {
             memory_bytes: usize::MAX,
             threads: 1,
             pieces_under_way: 1,
+            kernel: Kernel::best(),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
         pool.install(|| {

@@ -306,12 +306,13 @@ impl<F: Width> PermutedTables<F> {
             memory_bytes: usize::MAX,
             threads: 1,
             pieces_under_way: 1,
+            kernel: self.kernel,
         };
         let plan = TablePlan::choose(rest, self.plan.max_distance(), &workload);
         let scan = JoinCost::of(&TablePlan::scan(rest, self.plan.max_distance()), &workload).total_ns;
         // Both sides are sorted by the remaining bits, in more passes than a table is.
         #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-        let sorting = 4.0 * StepTimes::FITTED.sort * (n + m) as f64;
+        let sorting = 4.0 * StepTimes::of(self.kernel).sort * (n + m) as f64;
         (JoinCost::of(&plan, &workload).total_ns + sorting < scan).then_some(plan)
     }
 

@@ -110,6 +110,7 @@ impl Planning {
             memory_bytes,
             threads,
             pieces_under_way: 0,
+            kernel,
         };
         let works = keys.iter().zip(&of_keys).map(|(key, values)| (key, workload(key, values)));
         let KeyPlans { plans, words_at_once, table_bytes } = KeyPlans::choose(&works.collect::<Vec<_>>())?;
@@ -232,7 +233,7 @@ impl ValuesOfKey {
 #[cfg(test)]
 mod tests {
     use nearprint_fault::Result;
-    use nearprint_join::{ExistingRun, Key, Workload};
+    use nearprint_join::{ExistingRun, Kernel, Key, Workload};
     use nearprint_tasks::KeyJoin;
 
     use super::KeyPlans;
@@ -248,6 +249,7 @@ mod tests {
             memory_bytes,
             threads: 2,
             pieces_under_way: 0,
+            kernel: Kernel::SCALAR,
         };
         let keys = [Key::Fingerprint, Key::Word(0), Key::Word(1)].map(key);
         KeyPlans::choose(&keys.iter().map(|key| (key, work.clone())).collect::<Vec<_>>())
