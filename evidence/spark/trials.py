@@ -1,6 +1,6 @@
 """Tries nights on a standalone Spark cluster on loopback: the same bytes as one machine, kills, and speed. Appends JSON lines.
 
-    python evidence/spark/trials.py --folder /a/disk --results FILE nights --sets FOLDER
+    python evidence/spark/trials.py --folder /a/disk --results FILE nights --sets FOLDER [--connect]
     python evidence/spark/trials.py --folder /a/disk --results FILE kills [--n 20] [--seed 1]
     python evidence/spark/trials.py --folder /a/disk --results FILE drivers [--n 6] [--seed 1]
     python evidence/spark/trials.py --folder /a/disk --results FILE speed [--log-existing 28] [--log-batch 18]
@@ -90,9 +90,14 @@ def nights(results, folder, options):
     sizes = crawls(place / "documents", options.sets)
     with Cluster(place / "cluster") as cluster:
         os.environ.update(cluster.environment)
-        builder = SparkSession.builder.master(cluster.url).config("spark.ui.showConsoleProgress", "false")
-        builder = builder.config("spark.executor.memory", "1g").config("spark.driver.host", "127.0.0.1")
-        spark = builder.config("spark.log.level", "ERROR").config("spark.cores.max", 2).getOrCreate()
+        connect = options.connect
+        if connect:
+            spark = SparkSession.builder.remote(cluster.start_server()).getOrCreate()
+        else:
+            builder = SparkSession.builder.master(cluster.url)
+            for key, value in cluster.conf().items():
+                builder = builder.config(key, value)
+            spark = builder.getOrCreate()
         for profile in ("default", "paper"):
             for pairs in ("forest", "all"):
                 job = place / f"{profile}-{pairs}.toml"
@@ -115,7 +120,7 @@ def nights(results, folder, options):
                         expected, expected_statuses = sums(at), statuses
                 found = sums(at)
                 results.add(
-                    part="nights", profile=profile, pairs=pairs, n_documents=sizes, n_files=len(found), same=found == expected,
+                    part="nights", connect=connect, profile=profile, pairs=pairs, n_documents=sizes, n_files=len(found), same=found == expected,
                     same_summaries=statuses == expected_statuses, n_pairs=[s[1] for s in statuses], seconds=seconds,
                     different=[name for name in expected if found.get(name) != expected[name]][:3],
                 )
@@ -367,7 +372,7 @@ def drivers(results, folder, options):
 
 
 def signals(results, folder, options):
-    """Ctrl-C and SIGTERM reach the driver at random moments, as spark-submit starts it and as Python does. Then the night runs again."""
+    """Ctrl-C and SIGTERM reach the driver at random moments, as spark-submit starts it and as Python does, or as a client. Then the night runs again."""
     place = folder / "signals"
     shutil.rmtree(place, ignore_errors=True)
     nights = ["nights", "--nights", "1", "--log-documents", "16", "--words", "300", "--vocabulary", "20000", "--repeats", "20"]
@@ -377,24 +382,31 @@ def signals(results, folder, options):
     (place / "job.toml").write_text('documents = "documents"\ncreate_store = true\n')
     chance = random.Random(options.seed)
     with Cluster(place / "cluster") as cluster:
+        server = cluster.start_server() if options.connect else None
+        ways = ("connect",) if server else ("submit", "python")
 
         def parameters(name):
             return ["--config", place / "job.toml", "--dt", "2026-01-01", "--json", "--store", place / name / "store", "--output", place / name / "results"]
 
         def night(name, way):
             """The command of a night, and its environment."""
+            if way == "connect":
+                client = [sys.executable, ROOT / "jobs/spark/nightly.py", *parameters(name)]
+                return [str(part) for part in client], {**cluster.environment, "SPARK_REMOTE": server}
             command = cluster.command(*parameters(name))
             if way == "submit":
                 return command, cluster.environment
             flags = command[1 : command.index(str(ROOT / "jobs/spark/nightly.py"))]
             return [sys.executable, *command[len(flags) + 1 :]], {**cluster.environment, "PYSPARK_SUBMIT_ARGS": " ".join([*flags, "pyspark-shell"])}
 
-        command, environment = night("whole", "submit")
-        began = time.monotonic()
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+        # A server is slower in its first night.
+        for name in ("first", "whole") if server else ("whole",):
+            command, environment = night(name, ways[0])
+            began = time.monotonic()
+            subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
         seconds, expected = time.monotonic() - began, sums(place / "whole")
         for number in range(options.n):
-            way, what = ("submit", "python")[number % 2], (signal.SIGINT, signal.SIGTERM)[number // 2 % 2]
+            way, what = ways[number % len(ways)], (signal.SIGINT, signal.SIGTERM)[number // 2 % 2]
             name, delay = f"night-{number}", chance.uniform(0.2, seconds)
             command, environment = night(name, way)
             log = place / f"{name}.log"
@@ -408,7 +420,8 @@ def signals(results, folder, options):
                 os.killpg(driver.pid, signal.SIGKILL)
                 code = driver.wait()
             text = log.read_text(encoding="utf-8", errors="replace")
-            again = subprocess.run(night(name, "submit")[0], env=cluster.environment, capture_output=True, text=True, cwd=ROOT, check=False)
+            command, environment = night(name, ways[0])
+            again = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False)
             results.add(
                 part="signals", number=number, seed=options.seed, way=way, signal=what.name, delay=round(delay, 2),
                 # A process that a signal ends has the code of the shell, 128 and the signal's number.
@@ -512,6 +525,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, required=True)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--sets", type=pathlib.Path, help="folder of labelled sets, for nights")
+    parser.add_argument("--connect", action="store_true", help="by a Spark Connect server, for nights and signals")
     parser.add_argument("--n", type=int, default=20, help="kills, or signals")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-existing", type=int, default=28)

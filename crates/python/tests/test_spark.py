@@ -1,24 +1,13 @@
-"""Nights on a standalone Spark cluster on loopback: a master and two workers, each a process of its own."""
+"""Nights on a Spark cluster whose driver is the program itself."""
 
-import hashlib
-import importlib.util
 import json
-import pathlib
-import shutil
 import subprocess
 
 import nearprint.spark
 import pytest
+from spark_nights import SAMPLE, cluster_module, damaged_crawl, options, published
 
 from conftest import ROOT
-
-pytest.importorskip("pyspark")
-if shutil.which("java") is None:
-    pytest.skip("no Java", allow_module_level=True)
-
-spec = importlib.util.spec_from_file_location("cluster", ROOT / "evidence/spark/cluster.py")
-cluster_module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(cluster_module)
 
 
 @pytest.fixture(scope="module")
@@ -27,42 +16,23 @@ def cluster(tmp_path_factory):
         yield cluster
 
 
-def options(tmp_path, name):
-    places = {"store": tmp_path / name / "store", "output": tmp_path / name / "results"}
-    return [part for key, place in places.items() for part in (f"--{key}", str(place))]
-
-
-def published(folder):
-    """The data files of a store and its results."""
-    files = sorted(pathlib.Path(folder).rglob("*.parquet"))
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
 def test_nights_are_the_same_bytes_as_on_one_machine(tmp_path, cluster, command):
-    job = ["--config", ROOT / "jobs/sample.toml", "--json"]
     for dt in ["2026-11-19", "2026-11-20"]:
-        here = command("run", *job, "--dt", dt, *options(tmp_path, "here"), cwd=ROOT)
+        here = command("run", *SAMPLE, "--dt", dt, *options(tmp_path, "here"), cwd=ROOT)
         assert here.returncode == 0, here.stderr
-        there = cluster.submit(*map(str, job), "--dt", dt, *options(tmp_path, "there"))
+        there = cluster.submit(*SAMPLE, "--dt", dt, *options(tmp_path, "there"))
         assert there.returncode == 0, there.stdout
         here, there = (json.loads(done.stdout.splitlines()[-1]) for done in (here, there))
         same = ["status", "n_documents", "n_keep", "n_drop", "n_pairs"]
         assert [here[name] for name in same] == [there[name] for name in same]
     assert published(tmp_path / "here") == published(tmp_path / "there")
-    again = cluster.submit(*map(str, job), "--dt", "2026-11-19", *options(tmp_path, "there"))
+    again = cluster.submit(*SAMPLE, "--dt", "2026-11-19", *options(tmp_path, "there"))
     assert json.loads(again.stdout.splitlines()[-1])["status"] == "already_published"
 
 
 def test_errors_of_workers_are_those_of_the_command(tmp_path, cluster):
-    night = tmp_path / "crawl/dt=2026-11-19"
-    night.mkdir(parents=True)
-    good = ROOT / "sample_data/documents/dt=2026-11-19/part-00000.parquet"
-    content = bytearray(good.read_bytes())
-    middle = len(content) // 2
-    content[middle : middle + 64] = bytes(64)
-    (night / "damaged.parquet").write_bytes(content)
-    job = ["--config", str(ROOT / "jobs/sample.toml"), "--json", "--dt", "2026-11-19", "--documents", str(tmp_path / "crawl")]
-    done = cluster.submit(*job, *options(tmp_path, "there"))
+    night = ["--dt", "2026-11-19", "--documents", str(damaged_crawl(tmp_path))]
+    done = cluster.submit(*SAMPLE, *night, *options(tmp_path, "there"))
     assert done.returncode == 65, done.stdout
     assert "damaged.parquet" in done.stdout.splitlines()[-1]
     assert published(tmp_path / "there") == {}
@@ -88,26 +58,27 @@ def test_shares_have_about_the_same_bytes_and_all_tasks_in_their_order():
 
 
 def test_an_error_that_spark_passes_on_is_read_again():
-    from nearprint.spark import MARK, _told
+    from nearprint._spark_errors import MARK
+    from nearprint._spark_errors import told as read
 
     told = {"message": 'a "file": {x}', "kind": "bad_data", "exit_code": 65, "file": "f", "column": None, "row": 7}
-    error = _told(RuntimeError(f"Traceback ...\n RuntimeError: {MARK}{json.dumps(told)}\n\tat org.apache"))
+    error = read(RuntimeError(f"Traceback ...\n RuntimeError: {MARK}{json.dumps(told)}\n\tat org.apache"))
     assert (str(error), error.exit_code, error.file, error.row) == (told["message"], 65, "f", 7)
-    lost = _told(RuntimeError("Job aborted due to stage failure: ExecutorLostFailure"))
+    lost = read(RuntimeError("Job aborted due to stage failure: ExecutorLostFailure"))
     assert isinstance(lost, nearprint.Error) and lost.exit_code == 75
 
 
 def test_a_reason_of_spark_is_whole_and_names_what_helps():
-    from nearprint.spark import _told
+    from nearprint._spark_errors import told as read
 
     stack = "".join(f"\tat org.apache.spark.Frame{n}(Frame.scala:{n})\n" for n in range(100))
     failed = f"An error occurred while calling o5.x.\n: Job aborted.\n{stack}Caused by: java.io.IOException: No space left on device\n{stack}"
-    told = str(_told(RuntimeError(failed)))
+    told = str(read(RuntimeError(failed)))
     assert "No space left on device" in told and "excludeOnFailure" in told and "Frame1" not in told
     too_large = "Total size of serialized results of 3 tasks (1 GiB) is bigger than spark.driver.maxResultSize 1024.0 MiB."
-    assert "raise spark.driver.maxResultSize" in str(_told(RuntimeError(too_large)))
+    assert "raise spark.driver.maxResultSize" in str(read(RuntimeError(too_large)))
     python = 'Traceback (most recent call last):\n  File "x.py", line 1\nMemoryError: no room\n'
-    assert "MemoryError: no room" in str(_told(RuntimeError(f"Job aborted.\n{python}{stack}")))
+    assert "MemoryError: no room" in str(read(RuntimeError(f"Job aborted.\n{python}{stack}")))
 
 
 def test_spark_does_not_start_for_a_job_that_is_refused_and_help_has_its_options(capfd, monkeypatch):
@@ -139,7 +110,7 @@ def test_spark_that_does_not_start_is_an_error_of_the_night(tmp_path, monkeypatc
 def submitted(cluster, folder, settings, *arguments, **conf):
     """A night whose driver has other limits."""
     program = folder / "driver.py"
-    program.write_text(f"import sys\nimport nearprint.spark as spark\n{settings}\nsys.exit(spark.main())\n")
+    program.write_text(f"import sys\nimport nearprint.spark as spark\nfrom nearprint import _sessions as sessions\n{settings}\nsys.exit(spark.main())\n")
     command = cluster.command(*arguments, conf=conf, job=program)
     return subprocess.run(command, env=cluster.environment, capture_output=True, text=True, timeout=300, cwd=ROOT)
 
@@ -148,7 +119,7 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
     job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19"]
     here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
     assert here.returncode == 0, here.stderr
-    there = submitted(cluster, tmp_path, "spark.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"))
+    there = submitted(cluster, tmp_path, "sessions.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"))
     assert there.returncode == 0, there.stdout
     assert published(tmp_path / "here") == published(tmp_path / "there")
 
@@ -156,7 +127,7 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
 def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):
     with cluster_module.Cluster(tmp_path / "empty", n_workers=0) as empty:
         job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19", *options(tmp_path, "there")]
-        limits = "spark.IDLE_SECONDS, spark.GIVE_UP_SECONDS = 1, 4"
+        limits = "sessions.IDLE_SECONDS, sessions.GIVE_UP_SECONDS = 1, 4"
         done = submitted(empty, tmp_path, limits, *job, **{"spark.cores.max": "1"})
     assert done.returncode == 75, done.stdout + done.stderr
     said = done.stdout + done.stderr

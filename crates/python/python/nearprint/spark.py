@@ -4,7 +4,7 @@
     summary = nearprint.spark.run("job.toml", "2026-11-20", spark=spark)
 
 The driver lists the documents, and Spark's Python workers fingerprint them. The driver holds the batch of new documents and
-broadcasts it; the workers probe it with the existing fingerprints, Spark sorts the pairs and makes them distinct, and the
+sends it to all workers; they probe it with the existing fingerprints, Spark sorts the pairs and makes them distinct, and the
 driver decides and commits. docs/spark.md says what clusters need.
 
 Workers read documents and the store themselves, so both must be in a place that all machines reach: a bucket, or a shared
@@ -18,25 +18,22 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import pathlib
-import re
 import sys
 import tempfile
-import threading
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, _nearprint, own_process
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
+from ._sessions import Kept, Session, session_of
+from ._spark_errors import not_started, reported
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = ["main", "run"]
 
@@ -46,23 +43,8 @@ WORKER_MEMORY = 1 << 30
 SHARES = 4
 """The number of shares of the tasks for each worker. More balance better, and each costs the time of a Spark task."""
 
-PIECE_BYTES = 8 << 20
-"""The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, and more than once, in the JVM of
-an executor and in that of the driver; the rows of short documents take several times the bytes of their files."""
-
-LOOK_SECONDS = 0.5
-
-IDLE_SECONDS = 60
-"""The seconds between two warnings that no worker takes a task."""
-
-GIVE_UP_SECONDS = 1800
-"""The seconds after which a night gives up for which no worker has taken a task."""
-
 LEAVE_SECONDS = 10
 """The seconds in which the threads of an engine must come back from Spark once its jobs are cancelled."""
-
-MARK = "nearprint-error "
-"""What precedes an error of nearprint, as JSON, in the message of a worker's exception."""
 
 
 def run(
@@ -180,134 +162,59 @@ class _Engine:
 
     def __init__(self, spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> None:
         self.given, self.dt, self.asked, self.worker_memory = spark, dt, workers, worker_memory
-        self.group = f"nearprint {dt} {uuid.uuid4()}"
-        self.broadcasts: list[Broadcast[Any]] = []
-        self.started = False
+        self.session: Session | None = None
 
     def close(self) -> None:
         """Ends what is under way, and waits until the threads of the engine have come back."""
-        if self.started:
-            # A driver that was stopped may have lost its JVM, and with it its jobs.
-            with contextlib.suppress(Exception):
-                self.context.cancelJobGroup(self.group)
         deadline = time.monotonic() + LEAVE_SECONDS
-        while _nearprint.engine_threads() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        for broadcast in self.broadcasts:
-            with contextlib.suppress(Exception):
-                broadcast.destroy()
+        while True:
+            if self.session:
+                # A driver that was stopped may have lost its JVM or its server, and with it its jobs.
+                with contextlib.suppress(Exception):
+                    self.session.cancel()
+            if not _nearprint.engine_threads() or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        if self.session:
+            self.session.close()
 
     def workers(self) -> tuple[int, int, int]:
         """The processes of the cluster. Spark starts here, unless the caller has a session."""
-        self.spark = self.given if self.given is not None else _session(f"nearprint {self.dt}")
-        self.context = self.spark.sparkContext
-        self.threads = int(self.context.getConf().get("spark.task.cpus", "1"))
-        at_once = max(1, self.context.defaultParallelism // self.threads)
-        self.n = self.asked if self.asked is not None else at_once
-        self.started = True
+        try:
+            self.session = session_of(self.given, f"nearprint {self.dt}")
+            self.n, self.threads = self.session.slots(self.asked)
+        except Exception as error:
+            raise not_started(error) from error
         return self.n, self.threads, self.worker_memory
 
     def fingerprint(
         self, spec: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
-        shares = shared(tasks, SHARES * self.n)
-        work = functools.partial(_fingerprint, _nearprint.__version__, self._kept((spec, s3, str(base), shares)))
-        sent = self._work(work, len(shares))
-        # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece. The hash of a
-        # message says which piece has it, so that pieces are about equal, and the same after a retry.
-        n_pieces = max(2 * self.n, sum(weight for _, weight in tasks) // PIECE_BYTES)
-        moved = sent.select("message").repartition(n_pieces, "message")
-        return self._messages(moved, len(shares), progress)
+        session = self._started()
+        n_bytes = sum(weight for _, weight in tasks)
+        shares = shared(tasks, session.n_shares(n_bytes, SHARES * self.n))
+        weights = [sum(tasks[number][1] for number, _ in share) for share in shares]
+        kept = session.keep((spec, s3, str(base), shares))
+        work = functools.partial(_fingerprint, _nearprint.__version__, kept)
+        return session.unordered(work, weights, self.n, progress)
 
     def map(
         self, folder: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
+        session = self._started()
         files = {}
         for path in sorted(pathlib.Path(folder).rglob("*")):
             if path.is_file():
                 files[str(path.relative_to(folder))] = path.read_bytes()
         shares = shared(tasks, SHARES * self.n)
-        join = self._kept((files, s3, str(base), self.threads, shares))
-        sent = self._work(functools.partial(_map, _nearprint.__version__, f"{self.group} {folder}", join), len(shares))
-        reduced = sent.select("message").distinct().orderBy("message")
-        packed = reduced.mapInArrow(_pack, "message binary")
-        return (array for batch in self._messages(packed, len(shares), progress) for array in _unpacked(batch))
+        # A process that has loaded the join does not read its files again.
+        kept = session.keep(files), session.keep((s3, str(base), self.threads, shares))
+        work = functools.partial(_map, _nearprint.__version__, f"{session.tag} {folder}", kept)
+        return session.sorted(work, len(shares), progress)
 
-    def _kept(self, value: Any) -> Broadcast[Any]:
-        broadcast = self.context.broadcast(value)
-        self.broadcasts.append(broadcast)
-        return broadcast
-
-    def _work(self, work: Any, n_shares: int) -> DataFrame:
-        numbers = self.spark.range(0, n_shares, 1, max(n_shares, 1))
-        return numbers.mapInArrow(work, "task bigint, message binary")
-
-    def _messages(self, frame: DataFrame, n_shares: int, progress: _nearprint.Progress) -> Iterator[pa.Array]:
-        """Iterates over the messages of a frame, and reports how many of its first tasks are done."""
-        import pyarrow as pa
-
-        self.context.setJobGroup(self.group, self.group.rpartition(" ")[0])
-        done, idle = threading.Event(), threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(n_shares, progress, done, idle), daemon=True)
-        watcher.start()
-        try:
-            for row in frame.toLocalIterator(prefetchPartitions=True):
-                yield pa.array([bytes(row.message)], pa.binary())
-        except Exception as error:
-            raise (_no_worker() if idle.is_set() else _told(error)) from error
-        finally:
-            done.set()
-            watcher.join()
-
-    def _watch(self, n_shares: int, progress: _nearprint.Progress, done: threading.Event, idle: threading.Event) -> None:
-        """Reports the share of a stage's tasks that are done, and ends a stage of which no worker takes a task.
-
-        The stage that does the work has a task for each share.
-        """
-        tracker = self.context.statusTracker()
-        old = set(tracker.getJobIdsForGroup(self.group))
-        begun, next_warning, is_taken = time.monotonic(), IDLE_SECONDS, False
-        while not done.wait(LOOK_SECONDS):
-            for job in set(tracker.getJobIdsForGroup(self.group)) - old:
-                info = tracker.getJobInfo(job)
-                for number in info.stageIds if info else ():
-                    stage = tracker.getStageInfo(number)
-                    if stage:
-                        is_taken = is_taken or stage.numActiveTasks + stage.numCompletedTasks > 0
-                    if stage and stage.numTasks == n_shares:
-                        progress.reach(stage.numCompletedTasks / n_shares)
-            waited = time.monotonic() - begun
-            if is_taken or waited < next_warning:
-                continue
-            if waited >= GIVE_UP_SECONDS:
-                idle.set()
-                self.context.cancelJobGroup(self.group)
-                return
-            progress.warn(f"no worker of the cluster has taken a task for {int(waited)} seconds: {NO_WORKER}")
-            next_warning += IDLE_SECONDS
-
-
-def _session(name: str) -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise Error(f"no pyspark: {error}: install it in this Python", kind="config", exit_code=78) from error
-    try:
-        return SparkSession.builder.appName(name).getOrCreate()
-    except Exception as error:
-        reason = f"Spark does not start: {_reason(str(error)) or type(error).__name__}"
-        raise Error(reason, kind="try_again", exit_code=75) from error
-
-
-NO_WORKER = (
-    "it is busy, has no worker, or has none with the cores and the memory that an executor asks for (spark.executor.cores, "
-    "spark.executor.memory)"
-)
-
-
-def _no_worker() -> Error:
-    reason = f"no worker of the cluster took a task within {GIVE_UP_SECONDS // 60} minutes: {NO_WORKER}: run it again"
-    return Error(reason, kind="try_again", exit_code=75)
+    def _started(self) -> Session:
+        assert self.session, "Rust asks for the workers first"
+        return self.session
 
 
 def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
@@ -330,58 +237,11 @@ def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
     return shares
 
 
-def _told(error: Exception) -> Error:
-    """The error of nearprint that made a Spark job fail, or one that says to try again: Spark itself gave up."""
-    if isinstance(error, Error):
-        return error
-    text = str(error)
-    at = text.find(MARK)
-    if at >= 0:
-        told, _ = json.JSONDecoder().raw_decode(text[at + len(MARK) :])
-        return Error(told.pop("message"), **told)
-    if "No module named 'nearprint'" in text:
-        reason = "the Python of Spark's workers has no nearprint: install it on all machines, and let PYSPARK_PYTHON name that Python"
-        return Error(reason, kind="config", exit_code=78)
-    remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in text), "run it again")
-    reason = _reason(text) or type(error).__name__
-    return Error(f"Spark gave up: {reason}: {remedy}", kind="try_again", exit_code=75)
-
-
-REMEDIES = {
-    "spark.driver.maxResultSize": "raise spark.driver.maxResultSize, with spark.driver.memory above it, and run it again",
-    "Java heap space": "raise spark.driver.memory or spark.executor.memory, whichever log has the OutOfMemoryError, and run it again",
-    "No space left on device": "make room on that disk, or set spark.excludeOnFailure.enabled so that other workers take over, and run it again",
-}
-"""What helps, by what an exception of Spark says."""
-
-
-def _reason(text: str) -> str:
-    """What an exception of Spark says, in one line: its first line, and its last cause. Lines of stacks are left out.
-
-    >>> _reason("Job aborted.\\n\\tat org.apache.A\\nCaused by: java.io.IOException: disk full\\n\\tat org.apache.B")
-    'Job aborted. Caused by: java.io.IOException: disk full'
-    """
-    lines = [line.strip() for line in text.splitlines()]
-    frames = ("at ", "File ", "... ", "Driver stacktrace", "Traceback", "JVM stacktrace")
-    told = [line for line in lines if line and not line.startswith(frames)]
-    causes = [line for line in told if line.startswith("Caused by: ")]
-    # What a worker's Python raised stands at the end of its traceback, without a blank before it.
-    raised = [line for line in text.splitlines() if RAISED.match(line)]
-    said = told[:1]
-    for line in causes[-1:] + raised[-1:]:
-        if not any(line in before or before in line for before in said[1:]) and line not in said[0]:
-            said.append(line)
-    return " ".join(said)
-
-
-RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit): ")
-
-
 # What follows runs in the worker processes.
 
 
-def _fingerprint(version: str, kept: Broadcast[Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    with _reported():
+def _fingerprint(version: str, kept: Kept, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with reported():
         _refuse_other(version)
         spec, s3, base, shares = kept.value
         context = FingerprintContext(spec, s3=s3, base=base)
@@ -394,15 +254,16 @@ _joins: dict[str, MapContext] = {}
 
 
 def _map(
-    version: str, name: str, kept: Broadcast[Any], batches: Iterable[pa.RecordBatch]
+    version: str, name: str, kept: tuple[Kept, Kept], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    with _reported():
+    with reported():
         _refuse_other(version)
-        files, s3, base, threads, shares = kept.value
+        files, join = kept
+        s3, base, threads, shares = join.value
         if name not in _joins:
             _joins.clear()
             with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
-                for place, content in files.items():
+                for place, content in files.value.items():
                     path = pathlib.Path(folder, place)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(content)
@@ -424,36 +285,6 @@ def _records(task: int, messages: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         column = pa.array(column)
         tasks = pa.array([task] * len(column), pa.int64())
         yield pa.RecordBatch.from_arrays([tasks, column], names=["task", "message"])
-
-
-def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Makes one value of a batch of messages: rows that leave Spark one by one are slow."""
-    import pyarrow as pa
-
-    for batch in batches:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        packed = pa.array([sink.getvalue().to_pybytes()], pa.binary())
-        yield pa.RecordBatch.from_arrays([packed], names=["message"])
-
-
-def _unpacked(packed: pa.Array) -> Iterator[pa.Array]:
-    import pyarrow as pa
-
-    for value in packed:
-        for batch in pa.ipc.open_stream(value.as_buffer()):
-            yield batch.column(0)
-
-
-@contextlib.contextmanager
-def _reported() -> Iterator[None]:
-    """Turns an error of nearprint into an exception whose message the driver can read again."""
-    try:
-        yield
-    except Error as error:
-        told = {name: getattr(error, name) for name in ("kind", "exit_code", "file", "column", "row")}
-        raise RuntimeError(MARK + json.dumps({"message": str(error), **told})) from None
 
 
 def _refuse_other(version: str) -> None:

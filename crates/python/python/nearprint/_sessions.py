@@ -1,0 +1,413 @@
+"""The two forms of Spark's sessions, as a night uses them: in its classic form the program is the driver of Spark, in Spark
+Connect it is a client of a server that is.
+"""
+
+# pyarrow has no types.
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import abc
+import collections
+import contextlib
+import os
+import pathlib
+import pickle
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import Error, _nearprint
+from ._spark_errors import NO_WORKER, no_worker, told
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+PIECE_BYTES = 8 << 20
+"""The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, and more than once, in the JVM of
+an executor and in that of the driver; the rows of short documents take several times the bytes of their files."""
+
+LEAST_WORKERS = 8
+"""A server of Spark Connect moves the pieces of all workers at once, and of at least so many."""
+
+LOOK_SECONDS = 0.5
+
+IDLE_SECONDS = 60
+"""The seconds between two warnings that no worker takes a task."""
+
+GIVE_UP_SECONDS = 1800
+"""The seconds after which a night gives up for which no worker has taken a task."""
+
+SERVER_SECONDS = 30
+"""The seconds in which a server of Spark Connect must answer."""
+
+MOST_CORES = 1 << 16
+"""The cores of a cluster that are counted, at most."""
+
+Work = Callable[[Iterable[Any]], Iterator[Any]]
+"""What workers do with batches of the numbers of shares. It returns batches with the columns task and message."""
+
+
+class Kept(Protocol):
+    """A value that all workers can read."""
+
+    @property
+    def value(self) -> Any: ...
+
+
+class Session(abc.ABC):
+    """A session of Spark. Its methods are called from other threads than the one that made it."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        self.spark, self.name = spark, name
+        self.tag = f"{name} {uuid.uuid4()}".replace(",", " ")
+
+    @abc.abstractmethod
+    def slots(self, asked: int | None) -> tuple[int, int]:
+        """The tasks that the cluster runs at once, as many as asked for if any are, and the threads of each."""
+
+    @abc.abstractmethod
+    def keep(self, value: Any) -> Kept:
+        """Brings a value to all workers."""
+
+    @abc.abstractmethod
+    def n_shares(self, n_bytes: int, least: int) -> int:
+        """The number of shares into which documents of so many bytes are cut for `unordered`."""
+
+    @abc.abstractmethod
+    def cancel(self) -> None:
+        """Ends what is under way. What begins at the same moment may go on: call it again until all has ended."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Lets go of what was kept."""
+
+    @abc.abstractmethod
+    def unordered(
+        self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
+    ) -> Iterator[pa.Array]:
+        """Iterates over the messages of shares with these bytes, in any order, while later shares are worked on."""
+
+    def sorted(self, work: Work, n_shares: int, progress: _nearprint.Progress) -> Iterator[pa.Array]:
+        """Iterates over the messages of shares in their order, each once."""
+        reduced = self._frame(work, 0, n_shares).select("message").distinct().orderBy("message")
+        packed = reduced.mapInArrow(_pack, "message binary")
+        with self._watched(n_shares, progress):
+            for message in self._rows(packed):
+                yield from _unpacked(message)
+
+    def _frame(self, work: Work, begin: int, end: int) -> DataFrame:
+        numbers = self.spark.range(begin, end, 1, max(end - begin, 1))
+        return numbers.mapInArrow(work, "task bigint, message binary")
+
+    @abc.abstractmethod
+    def _rows(self, frame: DataFrame) -> Iterator[bytes]:
+        """Iterates over the only column of a frame."""
+
+    @abc.abstractmethod
+    def _look(self, n_shares: int) -> tuple[bool, int]:
+        """Whether a worker has taken a task since `_watched` began, and how many shares are done."""
+
+    @contextlib.contextmanager
+    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
+        """Reports the share of the work that is done, and ends work of which no worker takes a task."""
+        done, idle = threading.Event(), threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(n_shares, progress, done, idle), daemon=True)
+        watcher.start()
+        try:
+            yield
+        except Exception as error:
+            raise (no_worker(GIVE_UP_SECONDS) if idle.is_set() else told(error)) from error
+        finally:
+            done.set()
+            watcher.join()
+
+    def _watch(
+        self, n_shares: int, progress: _nearprint.Progress | None, done: threading.Event, idle: threading.Event
+    ) -> None:
+        begun, next_warning, is_taken = time.monotonic(), IDLE_SECONDS, False
+        while not done.wait(LOOK_SECONDS):
+            taken, n_done = self._look(n_shares)
+            is_taken = is_taken or taken
+            if progress:
+                progress.reach(n_done / max(n_shares, 1))
+            waited = time.monotonic() - begun
+            if is_taken or waited < next_warning:
+                continue
+            if waited >= GIVE_UP_SECONDS:
+                idle.set()
+                self.cancel()
+                return
+            _nearprint.Progress.warn(f"no worker of the cluster has taken a task for {int(waited)} seconds: {NO_WORKER}")
+            next_warning += IDLE_SECONDS
+
+
+class Classic(Session):
+    """A session in a process that is the driver of Spark."""
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        super().__init__(spark, name)
+        self.context = spark.sparkContext
+        self.broadcasts: list[Any] = []
+        self.jobs_before: set[int] = set()
+
+    def slots(self, asked: int | None) -> tuple[int, int]:
+        threads = int(self.context.getConf().get("spark.task.cpus", "1"))
+        return asked or max(1, self.context.defaultParallelism // threads), threads
+
+    def keep(self, value: Any) -> Kept:
+        broadcast: Any = self.context.broadcast(value)
+        self.broadcasts.append(broadcast)
+        return broadcast  # type: ignore[no-any-return]
+
+    def n_shares(self, n_bytes: int, least: int) -> int:
+        return least
+
+    def cancel(self) -> None:
+        self.context.cancelJobGroup(self.tag)
+
+    def close(self) -> None:
+        for broadcast in self.broadcasts:
+            with contextlib.suppress(Exception):
+                broadcast.destroy()
+
+    def unordered(
+        self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
+    ) -> Iterator[pa.Array]:
+        # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece. The hash of a
+        # message says which piece has it, so that pieces are about equal, and the same after a retry.
+        n_pieces = max(2 * n_workers, sum(weights) // PIECE_BYTES)
+        moved = self._frame(work, 0, len(weights)).select("message").repartition(n_pieces, "message")
+        with self._watched(len(weights), progress):
+            yield from map(_column, self._rows(moved))
+
+    def _rows(self, frame: DataFrame) -> Iterator[bytes]:
+        self.context.setJobGroup(self.tag, self.name)
+        return (bytes(row.message) for row in frame.toLocalIterator(prefetchPartitions=True))
+
+    @contextlib.contextmanager
+    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
+        self.jobs_before = set(self.context.statusTracker().getJobIdsForGroup(self.tag))
+        with super()._watched(n_shares, progress):
+            yield
+
+    def _look(self, n_shares: int) -> tuple[bool, int]:
+        tracker, is_taken, n_done = self.context.statusTracker(), False, 0
+        for job in set(tracker.getJobIdsForGroup(self.tag)) - self.jobs_before:
+            info = tracker.getJobInfo(job)
+            for number in info.stageIds if info else ():
+                stage = tracker.getStageInfo(number)
+                if stage:
+                    is_taken = is_taken or stage.numActiveTasks + stage.numCompletedTasks > 0
+                # The stage that does the work has a task for each share.
+                if stage and stage.numTasks == n_shares:
+                    n_done = max(n_done, stage.numCompletedTasks)
+        return is_taken, n_done
+
+
+class Connect(Session):
+    """A session of a process that is a client of a Spark Connect server. It has no Spark context: values travel as files of the
+    session, and the server tells the progress together with the rows.
+    """
+
+    def __init__(self, spark: SparkSession, name: str) -> None:
+        super().__init__(spark, name)
+        self.ended = False
+        self.own_threads: set[int] = set()
+        self.stages: dict[str | None, tuple[int, int]] = {}
+        self.is_taken = False
+
+    def slots(self, asked: int | None) -> tuple[int, int]:
+        threads = 1
+        # Some servers keep their settings to themselves.
+        with contextlib.suppress(Exception):
+            threads = int(self.spark.conf.get("spark.task.cpus", "1") or 1)
+        return asked or max(1, self._cores() // threads), threads
+
+    def _cores(self) -> int:
+        """The cores of the cluster: so many partitions a range has."""
+        from pyspark.sql.functions import spark_partition_id
+
+        self._begin()
+        try:
+            with self._watched(0, None):
+                return self.spark.range(MOST_CORES).select(spark_partition_id()).distinct().count()
+        finally:
+            # This thread may be the caller's.
+            self.spark.removeTag(self.tag)
+            self.own_threads.clear()
+
+    def keep(self, value: Any) -> Kept:
+        with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
+            name = f"nearprint-{uuid.uuid4()}"
+            path = pathlib.Path(folder, name)
+            with path.open("wb") as file:
+                pickle.dump(value, file)
+            self.spark.addArtifacts(str(path), file=True)
+        return _SessionFile(name)
+
+    def n_shares(self, n_bytes: int, least: int) -> int:
+        return max(least, n_bytes // PIECE_BYTES)
+
+    def cancel(self) -> None:
+        self.ended = True
+        self.spark.interruptTag(self.tag)
+
+    def close(self) -> None:
+        # The server removes files of a session with the session.
+        pass
+
+    def unordered(
+        self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
+    ) -> Iterator[pa.Array]:
+        # The server holds the rows of a whole query until they are fetched. Therefore each query is about a piece of the work, and
+        # two are under way, so that the workers go on while the rows of one are fetched.
+        pieces = pieces_of(weights, PIECE_BYTES * max(n_workers, LEAST_WORKERS))
+        with self._watched(len(weights), progress), ThreadPoolExecutor(2) as threads:
+            under_way: collections.deque[Any] = collections.deque()
+            try:
+                for begin, end in pieces:
+                    under_way.append(threads.submit(self._fetched, work, begin, end))
+                    if len(under_way) == 2:
+                        yield from map(_column, under_way.popleft().result())
+                while under_way:
+                    yield from map(_column, under_way.popleft().result())
+            except BaseException:
+                self.cancel()
+                raise
+
+    def _fetched(self, work: Work, begin: int, end: int) -> list[bytes]:
+        return list(self._rows(self._frame(work, begin, end).select("message")))
+
+    def _rows(self, frame: DataFrame) -> Iterator[bytes]:
+        self._begin()
+        return (bytes(row.message) for row in frame.toLocalIterator())
+
+    def _begin(self) -> None:
+        """Makes what this thread does part of the night."""
+        if self.ended:
+            raise Error("the night was stopped", kind="try_again", exit_code=75)
+        self.spark.addTag(self.tag)
+        self.own_threads.add(threading.get_ident())
+
+    @contextlib.contextmanager
+    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
+        self.stages, self.is_taken = {}, False
+        # The types of pyspark ask for a class of theirs, its code for anything that is called so.
+        handler: Any = self._reached
+        self.spark.registerProgressHandler(handler)
+        try:
+            with super()._watched(n_shares, progress):
+                yield
+        finally:
+            self.spark.removeProgressHandler(handler)
+
+    def _reached(
+        self, stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool
+    ) -> None:
+        """Takes a report of the server, in the thread that fetches the rows of an operation."""
+        if threading.get_ident() not in self.own_threads:
+            return
+        for stage in stages or ():
+            self.is_taken = self.is_taken or inflight_tasks + stage.num_completed_tasks > 0
+            # The first stage of an operation does the work; later ones move what came of it.
+            reached = (stage.stage_id, stage.num_completed_tasks)
+            first, n_done = self.stages.get(operation_id, reached)
+            if stage.stage_id <= first:
+                self.stages[operation_id] = (stage.stage_id, max(n_done, stage.num_completed_tasks))
+
+    def _look(self, n_shares: int) -> tuple[bool, int]:
+        return self.is_taken, sum(n_done for _, n_done in list(self.stages.values()))
+
+
+class _SessionFile:
+    """A pickled value in a file that Spark brings to the workers of a session."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def value(self) -> Any:
+        from pyspark import SparkFiles
+
+        with open(SparkFiles.get(self.name), "rb") as file:
+            return pickle.load(file)
+
+
+def session_of(spark: SparkSession | None, name: str) -> Session:
+    """Returns the session of the caller, or the one that Spark has or starts."""
+    if spark is None:
+        try:
+            from pyspark.sql import SparkSession
+
+            await_server(os.environ.get("SPARK_REMOTE", ""))
+            spark = SparkSession.builder.appName(name).getOrCreate()
+        except ImportError as error:
+            raise Error(f"no pyspark: {error}: install it in this Python", kind="config", exit_code=78) from error
+    return Connect(spark, name) if "connect" in type(spark).__module__ else Classic(spark, name)
+
+
+def await_server(address: str) -> None:
+    """Waits until a server of Spark Connect answers. A session itself would try again for more than ten minutes, and say nothing."""
+    if not address.startswith("sc://"):
+        return
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    builder = DefaultChannelBuilder(address)
+    channel = builder.toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=SERVER_SECONDS)
+    except grpc.FutureTimeoutError as error:
+        reason = f"the Spark Connect server at {builder.endpoint} has not answered for {SERVER_SECONDS} seconds: see that it runs"
+        raise Error(f"{reason}, and run it again", kind="try_again", exit_code=75) from error
+    finally:
+        channel.close()
+
+
+def pieces_of(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Cuts shares into ranges of shares that have at most so many bytes together, or are one share.
+
+    >>> pieces_of([3, 3, 3, 9, 1], 6)
+    [(0, 2), (2, 3), (3, 4), (4, 5)]
+    """
+    pieces: list[tuple[int, int]] = []
+    begin, n_bytes = 0, 0
+    for at, weight in enumerate(weights):
+        if at > begin and n_bytes + weight > most:
+            pieces.append((begin, at))
+            begin, n_bytes = at, 0
+        n_bytes += weight
+    if weights:
+        pieces.append((begin, len(weights)))
+    return pieces
+
+
+def _column(message: bytes) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([message], pa.binary())
+
+
+def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Makes one value of a batch of messages: rows that leave Spark one by one are slow."""
+    import pyarrow as pa
+
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        packed = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], names=["message"])
+
+
+def _unpacked(packed: bytes) -> Iterator[pa.Array]:
+    import pyarrow as pa
+
+    for batch in pa.ipc.open_stream(packed):
+        yield batch.column(0)
