@@ -14,10 +14,9 @@ pub(crate) trait Tokenizer: Send + Sync {
     /// Appends the byte range of each token of the prepared text, in order.
     fn spans(&self, prepared: &str, spans: &mut Vec<Range<usize>>);
 
-    /// Appends the same ranges, and returns whether it is certain that all letters, digits and marks of the text are ASCII or
-    /// common Han characters, each of which is a token.
-    fn spans_of_common(&self, prepared: &str, spans: &mut Vec<Range<usize>>) -> bool {
-        self.spans(prepared, spans);
+    /// Appends the same ranges if all letters, digits and marks of the text are ASCII or common Han characters, each of which
+    /// is a token, and returns whether that is so. If it is not, or not certain, the ranges are not complete.
+    fn spans_of_common(&self, _prepared: &str, _spans: &mut Vec<Range<usize>>) -> bool {
         false
     }
 

@@ -1,5 +1,6 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
@@ -41,12 +42,24 @@ pub(crate) enum Symbols {
 
 impl Tokenizer for Words {
     fn spans(&self, text: &str, spans: &mut Vec<Range<usize>>) {
-        self.spans_of_common(text, spans);
+        self.spans_while(|_| true, text, spans);
     }
 
     fn spans_of_common(&self, text: &str, spans: &mut Vec<Range<usize>>) -> bool {
+        self.spans_while(|scan| !scan.has_others, text, spans)
+    }
+
+    fn drops_symbols(&self) -> bool {
+        self.cut.symbols == Symbols::Dropped
+    }
+}
+
+impl Words {
+    /// Cuts the text while the scan `goes_on`, and returns whether it does to the end.
+    #[inline]
+    fn spans_while(&self, goes_on: impl Fn(&Scan<'_>) -> bool, text: &str, spans: &mut Vec<Range<usize>>) -> bool {
         let mut scan = Scan::new(text, self.cut, spans);
-        while scan.at < text.len() {
+        while scan.at < text.len() && goes_on(&scan) {
             scan.take_ascii();
             if !scan.is_at_whole_han() {
                 scan.take_other(|_| false);
@@ -55,11 +68,7 @@ impl Tokenizer for Words {
                 scan.push(scan.at + 3);
             }
         }
-        !scan.has_others
-    }
-
-    fn drops_symbols(&self) -> bool {
-        self.cut.symbols == Symbols::Dropped
+        goes_on(&scan)
     }
 }
 
@@ -179,8 +188,18 @@ impl Scan<'_> {
     }
 
     /// The longest run of word characters, cut at the standard's boundaries.
-    #[cold]
     fn push_run(&mut self, is_foreign: impl Fn(char) -> bool) {
+        let rest = &self.text[self.at..];
+        let first_other = rest.char_indices().find(|&(_, c)| !is_joined(c));
+        if first_other.is_none_or(|(_, c)| !is_word_character(c) || is_foreign(c)) {
+            let len = first_other.map_or(rest.len(), |(at, _)| at);
+            return self.push_word(self.at + len);
+        }
+        self.push_mixed_run(is_foreign);
+    }
+
+    #[cold]
+    fn push_mixed_run(&mut self, is_foreign: impl Fn(char) -> bool) {
         let rest = &self.text[self.at..];
         let run = &rest[..rest.find(|c| !is_word_character(c) || is_foreign(c)).unwrap_or(rest.len())];
         for word in run.split_word_bounds() {
@@ -278,6 +297,24 @@ fn is_word_character(c: char) -> bool {
     }
 }
 
+/// Returns whether `c` is a letter or digit, of a script with spaces between words, that the standard parts from no other
+/// such character: Latin, Greek, Cyrillic, Hebrew, Arabic, Hangul and others. A word of them is whole without a look at
+/// the standard's rules.
+#[inline]
+fn is_joined(c: char) -> bool {
+    /// Of the characters below U+2000, made from the standard once in a process, in some milliseconds.
+    static JOINED: LazyLock<Vec<bool>> = LazyLock::new(|| {
+        let joins = |text: &[char]| text.iter().collect::<String>().split_word_bounds().count() == 1;
+        // Letters, digits and `_` join `a` on both sides. Marks do so on one side only.
+        let of = |c: char| is_word_character(c) && !is_unspaced(c) && joins(&['a', c]) && joins(&[c, 'a']);
+        ('\0'..'\u{2000}').map(of).collect()
+    });
+    match JOINED.get(u32::from(c) as usize) {
+        Some(&joined) => joined,
+        None => matches!(c, '\u{AC00}'..='\u{D7A3}'),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +332,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_standard_parts_no_joined_characters() {
+        let joined: Vec<char> = ('\0'..=char::MAX).filter(|&c| is_joined(c)).collect();
+        assert!(joined.len() > 14_000, "letters of many scripts and the syllables of Hangul: {}", joined.len());
+        let both_ways: String =
+            joined.iter().chain(joined.iter().rev()).flat_map(|&c| [c, 'a', c, '0', c, '_', c]).collect();
+        assert_eq!(both_ways.split_word_bounds().count(), 1);
+        assert!(joined.iter().all(|&c| is_word_character(c) && !is_unspaced(c)));
     }
 
     /// Also those of Han that are not assigned yet, which Unicode's tables do not know.
