@@ -140,27 +140,36 @@ fn stores_of_a_tokenizer_that_cuts_otherwise_now_are_refused_and_no_others() {
 /// that of words alone tells the sketch.
 #[test]
 fn the_sketch_is_that_of_its_own_tokens_and_the_fingerprint_that_of_its_own() {
-    let default = fingerprinter("default");
     let without_sketch = changed("default", |config| {
         config.sketch = None;
         config.join.max_sketch_distance = None;
         config.join.earlier = None;
     });
-    let words = changed("default", |config| config.tokenize.tokenizer.kind = TokenizerKind::Words);
     let parts = |fingerprinter: &TextFingerprinter, text: &str| match fingerprinter.fingerprint(text).outcome {
         Outcome::Fingerprinted { fingerprint, sketch, .. } => (fingerprint, sketch),
         other => panic!("{text}: {other:?}"),
     };
-    for text in [
-        "The quick brown fox jumps over the lazy dog near the river bank, twice a day.",
-        "“Curly” quotes — and dashes – in plain English text: nine words or more, café au lait.",
-        "नमस्ते दुनिया यह एक छोटा सा पाठ है जिसमें कई शब्द हैं और कुछ अंक १२३ भी",
-        "敏捷的棕色狐狸跳过了懒狗，每天两次，在河岸边 twice a day",
-        "素早い茶色のキツネが、のろまな犬を飛び越える。一日に二回、川岸で",
-        "สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจ",
-    ] {
-        assert_eq!(parts(&default, text).0, parts(&without_sketch, text).0, "{text}");
-        assert_eq!(parts(&default, text).1, parts(&words, text).1, "{text}");
+    // With a seed of its own, the sketch hashes no token as the fingerprint does.
+    for seed in [0, 7] {
+        let seeded = |config: &mut ProfileConfig| config.sketch.as_mut().unwrap().seed = seed;
+        let default = changed("default", seeded);
+        let words = changed("default", |config| {
+            config.tokenize.tokenizer.kind = TokenizerKind::Words;
+            seeded(config);
+        });
+        for text in [
+            "The quick brown fox jumps over the lazy dog near the river bank, twice a day.",
+            "“Curly” quotes — and dashes – in plain English text: nine words or more, café au lait.",
+            "नमस्ते दुनिया यह एक छोटा सा पाठ है जिसमें कई शब्द हैं और कुछ अंक १२३ भी",
+            "敏捷的棕色狐狸跳过了懒狗，每天两次，在河岸边 twice a day",
+            "狗，狗 狗3狗 the dog 狐狸跳过了懒狗，狐狸跳过了懒狗；the dog、狐狸",
+            "敏捷的棕色狐狸跳过了懒狗，每天两次，在河岸边 café, 㐀狐狸々，狐狸",
+            "素早い茶色のキツネが、のろまな犬を飛び越える。一日に二回、川岸で",
+            "สุนัขจิ้งจอกสีน้ำตาลกระโดดข้ามสุนัขขี้เกียจ",
+        ] {
+            assert_eq!(parts(&default, text).0, parts(&without_sketch, text).0, "{text}");
+            assert_eq!(parts(&default, text).1, parts(&words, text).1, "{text}");
+        }
     }
 }
 

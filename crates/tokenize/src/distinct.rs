@@ -19,9 +19,12 @@ pub struct Scratch {
     /// The other distinct tokens. Hashes are seeded anew by each process, and nothing depends on them.
     long: HashTable<u32>,
     hasher: RandomState,
+    /// The distinct pairs of words, and the number of their occurrences.
     pairs: Vec<(Range<usize>, u64)>,
-    unpaired: Vec<u64>,
+    /// The pairs, each as the numbers of its words.
     pair_numbers: Numbers<u64>,
+    /// By word, the number of its occurrences that are in no pair.
+    unpaired: Vec<u64>,
 }
 
 /// Numbers of keys, found by open addressing.

@@ -46,6 +46,9 @@ GIVE_UP_SECONDS = 1800
 SERVER_SECONDS = 30
 """The seconds in which a server of Spark Connect must answer."""
 
+CANCEL_SECONDS = 5
+"""The seconds in which a server of Spark Connect is to answer that it has ended what is under way."""
+
 MOST_CORES = 1 << 16
 """The cores of a cluster that are counted, at most."""
 
@@ -62,6 +65,9 @@ class Kept(Protocol):
 
 class Session(abc.ABC):
     """A session of Spark. Its methods are called from other threads than the one that made it."""
+
+    why_idle = NO_WORKER
+    """Why no worker may take a task."""
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
@@ -122,7 +128,7 @@ class Session(abc.ABC):
         try:
             yield
         except Exception as error:
-            raise (no_worker(GIVE_UP_SECONDS) if idle.is_set() else told(error)) from error
+            raise (no_worker(self.why_idle, GIVE_UP_SECONDS) if idle.is_set() else told(error)) from error
         finally:
             done.set()
             watcher.join()
@@ -143,7 +149,7 @@ class Session(abc.ABC):
                 idle.set()
                 self.cancel()
                 return
-            _nearprint.Progress.warn(f"no worker of the cluster has taken a task for {int(waited)} seconds: {NO_WORKER}")
+            _nearprint.Progress.warn(f"no worker of the cluster has taken a task for {int(waited)} seconds: {self.why_idle}")
             next_warning += IDLE_SECONDS
 
 
@@ -215,6 +221,8 @@ class Connect(Session):
     session, and the server tells the progress together with the rows.
     """
 
+    why_idle = f"{NO_WORKER}; or the server does not answer any more"
+
     def __init__(self, spark: SparkSession, name: str) -> None:
         super().__init__(spark, name)
         self.ended = False
@@ -256,7 +264,14 @@ class Connect(Session):
 
     def cancel(self) -> None:
         self.ended = True
-        self.spark.interruptTag(self.tag)
+        # A server that is gone is asked again and again for ten minutes. Nobody waits for that.
+        asking = threading.Thread(target=self._interrupt, daemon=True)
+        asking.start()
+        asking.join(CANCEL_SECONDS)
+
+    def _interrupt(self) -> None:
+        with contextlib.suppress(Exception):
+            self.spark.interruptTag(self.tag)
 
     def close(self) -> None:
         # The server removes files of a session with the session.

@@ -27,8 +27,8 @@ NO_WORKER = (
 )
 
 
-def no_worker(seconds: int) -> Error:
-    reason = f"no worker of the cluster took a task within {seconds // 60} minutes: {NO_WORKER}: run it again"
+def no_worker(why: str, seconds: int) -> Error:
+    reason = f"no worker of the cluster took a task within {seconds // 60} minutes: {why}: run it again"
     return Error(reason, kind="try_again", exit_code=75)
 
 
