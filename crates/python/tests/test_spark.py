@@ -64,6 +64,8 @@ def test_an_error_that_spark_passes_on_is_read_again():
     told = {"message": 'a "file": {x}', "kind": "bad_data", "exit_code": 65, "file": "f", "column": None, "row": 7}
     error = read(RuntimeError(f"Traceback ...\n RuntimeError: {MARK}{json.dumps(told)}\n\tat org.apache"))
     assert (str(error), error.exit_code, error.file, error.row) == (told["message"], 65, "f", 7)
+    cut = read(RuntimeError(f"Traceback ...\n RuntimeError: {MARK}{json.dumps(told)[:20]}"))
+    assert isinstance(cut, nearprint.Error) and cut.exit_code == 75
     lost = read(RuntimeError("Job aborted due to stage failure: ExecutorLostFailure"))
     assert isinstance(lost, nearprint.Error) and lost.exit_code == 75
 

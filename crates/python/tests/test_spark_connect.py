@@ -14,10 +14,12 @@ from conftest import ROOT
 
 pytest.importorskip("grpc_status")
 
+
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     with cluster_module.Cluster(tmp_path_factory.mktemp("connect")) as cluster:
         yield cluster.start_server()
+
 
 def begun(address, *arguments, settings=""):
     """A night of a client, which has the limits of these settings."""
@@ -26,14 +28,16 @@ def begun(address, *arguments, settings=""):
     command = [sys.executable, "-c", program, *map(str, arguments)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
+
 def night(address, *arguments, settings=""):
     process = begun(address, *arguments, settings=settings)
     out, err = process.communicate(timeout=300)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+
 def test_three_nights_are_the_same_bytes_as_on_one_machine(tmp_path, address, command):
-    """The third is the second in place of itself, in pieces of some documents."""
-    small = "sessions.PIECE_BYTES, sessions.LEAST_WORKERS = 2048, 1"
+    """The third is the second in place of itself, of which a few documents are fetched at once."""
+    small = "sessions.PIECE_BYTES, sessions.FETCHED_WORKERS = 2048, (1, 1)"
     for dt, settings, more in [("2026-11-19", "", []), ("2026-11-20", "", []), ("2026-11-20", small, ["--replace", "--pairs", "all"])]:
         here = command("run", *SAMPLE, "--dt", dt, *more, *options(tmp_path, "here"), cwd=ROOT)
         assert here.returncode == 0, here.stderr
@@ -44,11 +48,13 @@ def test_three_nights_are_the_same_bytes_as_on_one_machine(tmp_path, address, co
         assert [here[name] for name in same] == [there[name] for name in same]
     assert published(tmp_path / "here") == published(tmp_path / "there") != {}
 
+
 def test_errors_of_workers_are_those_of_the_command(tmp_path, address):
     there = ["--dt", "2026-11-19", "--documents", damaged_crawl(tmp_path), *options(tmp_path, "there")]
     done = night(address, *SAMPLE, *there)
     assert done.returncode == 65, done.stdout + done.stderr
     assert "damaged.parquet" in done.stdout.splitlines()[-1] and published(tmp_path / "there") == {}
+
 
 @pytest.mark.parametrize("sent, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_client_that_is_stopped_leaves_nothing_and_the_workers_are_free(tmp_path, address, sent, code):
@@ -63,6 +69,21 @@ def test_a_client_that_is_stopped_leaves_nothing_and_the_workers_are_free(tmp_pa
     assert published(tmp_path / "there") == {}
     done = night(address, *SAMPLE, "--dt", "2026-11-19", *options(tmp_path, "there"))
     assert done.returncode == 0, done.stderr
+
+
+def test_a_client_whose_server_dies_ends_when_it_is_stopped(tmp_path):
+    with cluster_module.Cluster(tmp_path / "cluster") as cluster:
+        process = begun(cluster.start_server(), *SAMPLE, "--dt", "2026-11-19", *options(tmp_path, "there"))
+        for line in process.stderr:
+            if "fingerprint" in line:
+                break
+        os.killpg(cluster.server.pid, signal.SIGKILL)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 143, err
+    assert published(tmp_path / "there") == {}
+
 
 def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):
     with cluster_module.Cluster(tmp_path / "empty", n_workers=0) as empty:
@@ -79,12 +100,13 @@ def test_a_server_that_is_not_there_is_an_error_of_the_night(tmp_path):
     assert done.returncode == 75, done.stderr
     assert "the Spark Connect server at 127.0.0.1:1 has not answered for 2 seconds" in done.stderr and "secret" not in done.stderr
 
-def test_pieces_have_all_shares_in_their_order_and_keep_the_limit():
-    from nearprint._sessions import pieces_of
+
+def test_fetches_have_all_shares_in_their_order_and_keep_the_limit():
+    from nearprint._sessions import fetches_of
 
     weights = [number * 37 % 101 for number in range(200)]
     for most in (1, 60, 100, 5000, 100_000):
-        pieces = pieces_of(weights, most)
-        assert [at for begin, end in pieces for at in range(begin, end)] == list(range(200))
-        assert all(end == begin + 1 or sum(weights[begin:end]) <= most for begin, end in pieces)
-    assert pieces_of([], 5) == []
+        fetches = fetches_of(weights, most)
+        assert [at for begin, end in fetches for at in range(begin, end)] == list(range(200))
+        assert all(end == begin + 1 or sum(weights[begin:end]) <= most for begin, end in fetches)
+    assert fetches_of([], 5) == []

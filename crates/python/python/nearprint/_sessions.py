@@ -32,8 +32,8 @@ PIECE_BYTES = 8 << 20
 """The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, and more than once, in the JVM of
 an executor and in that of the driver; the rows of short documents take several times the bytes of their files."""
 
-LEAST_WORKERS = 8
-"""A server of Spark Connect moves the pieces of all workers at once, and of at least so many."""
+FETCHED_WORKERS = (8, 32)
+"""A query on Spark Connect brings the rows of `PIECE_BYTES` for each worker; fewer and more workers than these count as so many."""
 
 LOOK_SECONDS = 0.5
 
@@ -69,6 +69,9 @@ class Session(abc.ABC):
     why_idle = NO_WORKER
     """Why no worker may take a task."""
 
+    is_lost = False
+    """Spark does not answer any more, and would keep a program that ends waiting for minutes."""
+
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
         self.tag = f"{name} {uuid.uuid4()}".replace(",", " ")
@@ -77,17 +80,23 @@ class Session(abc.ABC):
     def slots(self, asked: int | None) -> tuple[int, int]:
         """The tasks that the cluster runs at once, as many as asked for if any are, and the threads of each."""
 
-    @abc.abstractmethod
     def keep(self, value: Any) -> Kept:
         """Brings a value to all workers."""
+        try:
+            return self._keep(value)
+        except Exception as error:
+            raise told(error) from error
 
     @abc.abstractmethod
-    def n_shares(self, n_bytes: int, least: int) -> int:
-        """The number of shares into which documents of so many bytes are cut for `unordered`."""
+    def _keep(self, value: Any) -> Kept: ...
+
+    @abc.abstractmethod
+    def n_shares(self, n_bytes: int, n_workers: int) -> int:
+        """The least number of shares into which documents of so many bytes are cut for `unordered`."""
 
     @abc.abstractmethod
     def cancel(self) -> None:
-        """Ends what is under way. What begins at the same moment may go on: call it again until all has ended."""
+        """Ends what is under way. A query that begins at the same moment may go on; whoever leaves calls it until all has ended."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -101,10 +110,9 @@ class Session(abc.ABC):
 
     def sorted(self, work: Work, n_shares: int, progress: _nearprint.Progress) -> Iterator[pa.Array]:
         """Iterates over the messages of shares in their order, each once."""
-        reduced = self._frame(work, 0, n_shares).select("message").distinct().orderBy("message")
-        packed = reduced.mapInArrow(_pack, "message binary")
         with self._watched(n_shares, progress):
-            for message in self._rows(packed):
+            reduced = self._frame(work, 0, n_shares).select("message").distinct().orderBy("message")
+            for message in self._rows(reduced.mapInArrow(_pack, "message binary")):
                 yield from _unpacked(message)
 
     def _frame(self, work: Work, begin: int, end: int) -> DataFrame:
@@ -166,13 +174,13 @@ class Classic(Session):
         threads = int(self.context.getConf().get("spark.task.cpus", "1"))
         return asked or max(1, self.context.defaultParallelism // threads), threads
 
-    def keep(self, value: Any) -> Kept:
+    def _keep(self, value: Any) -> Kept:
         broadcast: Any = self.context.broadcast(value)
         self.broadcasts.append(broadcast)
         return broadcast  # type: ignore[no-any-return]
 
-    def n_shares(self, n_bytes: int, least: int) -> int:
-        return least
+    def n_shares(self, n_bytes: int, n_workers: int) -> int:
+        return 1
 
     def cancel(self) -> None:
         self.context.cancelJobGroup(self.tag)
@@ -188,8 +196,8 @@ class Classic(Session):
         # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece. The hash of a
         # message says which piece has it, so that pieces are about equal, and the same after a retry.
         n_pieces = max(2 * n_workers, sum(weights) // PIECE_BYTES)
-        moved = self._frame(work, 0, len(weights)).select("message").repartition(n_pieces, "message")
         with self._watched(len(weights), progress):
+            moved = self._frame(work, 0, len(weights)).select("message").repartition(n_pieces, "message")
             yield from map(_column, self._rows(moved))
 
     def _rows(self, frame: DataFrame) -> Iterator[bytes]:
@@ -229,13 +237,19 @@ class Connect(Session):
         self.own_threads: set[int] = set()
         self.stages: dict[str | None, tuple[int, int]] = {}
         self.is_taken = False
+        self.has_reports = True
+        self.is_lost = False
 
     def slots(self, asked: int | None) -> tuple[int, int]:
-        threads = 1
+        threads = int(self._setting("spark.task.cpus", "1"))
+        self.has_reports = not self._setting("spark.connect.progress.reportInterval", "2s").startswith("-")
+        return asked or max(1, self._cores() // threads), threads
+
+    def _setting(self, key: str, default: str) -> str:
         # Some servers keep their settings to themselves.
         with contextlib.suppress(Exception):
-            threads = int(self.spark.conf.get("spark.task.cpus", "1") or 1)
-        return asked or max(1, self._cores() // threads), threads
+            return self.spark.conf.get(key, default) or default
+        return default
 
     def _cores(self) -> int:
         """The cores of the cluster: so many partitions a range has."""
@@ -250,7 +264,7 @@ class Connect(Session):
             self.spark.removeTag(self.tag)
             self.own_threads.clear()
 
-    def keep(self, value: Any) -> Kept:
+    def _keep(self, value: Any) -> Kept:
         with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
             name = f"nearprint-{uuid.uuid4()}"
             path = pathlib.Path(folder, name)
@@ -259,15 +273,16 @@ class Connect(Session):
             self.spark.addArtifacts(str(path), file=True)
         return _SessionFile(name)
 
-    def n_shares(self, n_bytes: int, least: int) -> int:
-        return max(least, n_bytes // PIECE_BYTES)
+    def n_shares(self, n_bytes: int, n_workers: int) -> int:
+        return n_bytes * n_workers // fetch_bytes(n_workers)
 
     def cancel(self) -> None:
         self.ended = True
-        # A server that is gone is asked again and again for ten minutes. Nobody waits for that.
+        # Spark's client asks a server that is gone again and again for ten minutes. The night does not wait for that.
         asking = threading.Thread(target=self._interrupt, daemon=True)
         asking.start()
         asking.join(CANCEL_SECONDS)
+        self.is_lost = asking.is_alive()
 
     def _interrupt(self) -> None:
         with contextlib.suppress(Exception):
@@ -280,13 +295,13 @@ class Connect(Session):
     def unordered(
         self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
-        # The server holds the rows of a whole query until they are fetched. Therefore each query is about a piece of the work, and
+        # The server holds the rows of a whole query until they are fetched. Therefore each query is about a part of the shares, and
         # two are under way, so that the workers go on while the rows of one are fetched.
-        pieces = pieces_of(weights, PIECE_BYTES * max(n_workers, LEAST_WORKERS))
+        fetches = fetches_of(weights, fetch_bytes(n_workers))
         with self._watched(len(weights), progress), ThreadPoolExecutor(2) as threads:
             under_way: collections.deque[Any] = collections.deque()
             try:
-                for begin, end in pieces:
+                for begin, end in fetches:
                     under_way.append(threads.submit(self._fetched, work, begin, end))
                     if len(under_way) == 2:
                         yield from map(_column, under_way.popleft().result())
@@ -301,7 +316,10 @@ class Connect(Session):
 
     def _rows(self, frame: DataFrame) -> Iterator[bytes]:
         self._begin()
-        return (bytes(row.message) for row in frame.toLocalIterator())
+        for row in frame.toLocalIterator():
+            self.is_taken = True
+            yield bytes(row.message)
+        self.is_taken = True
 
     def _begin(self) -> None:
         """Makes what this thread does part of the night."""
@@ -337,7 +355,8 @@ class Connect(Session):
                 self.stages[operation_id] = (stage.stage_id, max(n_done, stage.num_completed_tasks))
 
     def _look(self, n_shares: int) -> tuple[bool, int]:
-        return self.is_taken, sum(n_done for _, n_done in list(self.stages.values()))
+        # A server that sends no reports does not say that nothing is taken.
+        return self.is_taken or not self.has_reports, sum(n_done for _, n_done in list(self.stages.values()))
 
 
 class _SessionFile:
@@ -363,8 +382,12 @@ def session_of(spark: SparkSession | None, name: str) -> Session:
             await_server(os.environ.get("SPARK_REMOTE", ""))
             spark = SparkSession.builder.appName(name).getOrCreate()
         except ImportError as error:
-            raise Error(f"no pyspark: {error}: install it in this Python", kind="config", exit_code=78) from error
-    return Connect(spark, name) if "connect" in type(spark).__module__ else Classic(spark, name)
+            raise Error(f"Spark lacks a package: {error}: {INSTALL}", kind="config", exit_code=78) from error
+    is_client = any(base.__module__.startswith("pyspark.sql.connect") for base in type(spark).__mro__)
+    return Connect(spark, name) if is_client else Classic(spark, name)
+
+
+INSTALL = "install pyspark in this Python, and pyspark[connect] for a Spark Connect server"
 
 
 def await_server(address: str) -> None:
@@ -379,28 +402,34 @@ def await_server(address: str) -> None:
     try:
         grpc.channel_ready_future(channel).result(timeout=SERVER_SECONDS)
     except grpc.FutureTimeoutError as error:
-        reason = f"the Spark Connect server at {builder.endpoint} has not answered for {SERVER_SECONDS} seconds: see that it runs"
-        raise Error(f"{reason}, and run it again", kind="try_again", exit_code=75) from error
+        reason = f"the Spark Connect server at {builder.endpoint} has not answered for {SERVER_SECONDS} seconds"
+        raise Error(f"{reason}: start it, and run the night again", kind="try_again", exit_code=75) from error
     finally:
         channel.close()
 
 
-def pieces_of(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
+def fetch_bytes(n_workers: int) -> int:
+    """The bytes of the documents whose rows a query on Spark Connect brings, about."""
+    least, most = FETCHED_WORKERS
+    return PIECE_BYTES * min(max(n_workers, least), most)
+
+
+def fetches_of(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
     """Cuts shares into ranges of shares that have at most so many bytes together, or are one share.
 
-    >>> pieces_of([3, 3, 3, 9, 1], 6)
+    >>> fetches_of([3, 3, 3, 9, 1], 6)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
     """
-    pieces: list[tuple[int, int]] = []
+    fetches: list[tuple[int, int]] = []
     begin, n_bytes = 0, 0
     for at, weight in enumerate(weights):
         if at > begin and n_bytes + weight > most:
-            pieces.append((begin, at))
+            fetches.append((begin, at))
             begin, n_bytes = at, 0
         n_bytes += weight
     if weights:
-        pieces.append((begin, len(weights)))
-    return pieces
+        fetches.append((begin, len(weights)))
+    return fetches
 
 
 def _column(message: bytes) -> pa.Array:

@@ -39,10 +39,12 @@ def told(error: Exception) -> Error:
     text = str(error)
     at = text.find(MARK)
     if at >= 0:
-        told, _ = json.JSONDecoder().raw_decode(text[at + len(MARK) :])
-        return Error(told.pop("message"), **told)
-    if "No module named 'nearprint'" in text:
-        reason = "the Python of Spark's workers has no nearprint: install it on all machines, and let PYSPARK_PYTHON name that Python"
+        # Spark Connect may cut a long message.
+        with contextlib.suppress(ValueError):
+            fields, _ = json.JSONDecoder().raw_decode(text[at + len(MARK) :])
+            return Error(fields.pop("message"), **fields)
+    if "No module named 'nearprint" in text:
+        reason = "the Python of Spark's workers has no nearprint, or another version: install the same on all machines, and let PYSPARK_PYTHON name that Python"
         return Error(reason, kind="config", exit_code=78)
     remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in text), "run it again")
     reason = _reason(text) or type(error).__name__
@@ -50,6 +52,7 @@ def told(error: Exception) -> Error:
 
 
 REMEDIES = {
+    "StatusCode.UNAVAILABLE": "see that the Spark Connect server runs, and run it again",
     "PYTHON_VERSION_MISMATCH": "give the workers a Python of this program's version (PYSPARK_PYTHON of the cluster), and run it again",
     "spark.driver.maxResultSize": "raise spark.driver.maxResultSize, with spark.driver.memory above it, and run it again",
     "Java heap space": "raise spark.driver.memory or spark.executor.memory, whichever log has the OutOfMemoryError, and run it again",
@@ -66,12 +69,14 @@ def _reason(text: str) -> str:
     """
     lines = [line.strip() for line in text.splitlines()]
     frames = ("at ", "File ", "... ", "Driver stacktrace", "Traceback", "JVM stacktrace")
-    told = [line for line in lines if line and not line.startswith(frames)]
-    causes = [line for line in told if line.startswith("Caused by: ")]
+    lines = [line for line in lines if line and not line.startswith(frames)]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
     # What a worker's Python raised stands at the end of its traceback, without a blank before it.
     raised = [line for line in text.splitlines() if RAISED.match(line)]
-    said = told[:1]
-    for line in causes[-1:] + raised[-1:]:
+    # What a lost connection says.
+    details = [line for line in lines if line.startswith("details = ")]
+    said = lines[:1]
+    for line in causes[-1:] + raised[-1:] + details[-1:]:
         if not any(line in before or before in line for before in said[1:]) and line not in said[0]:
             said.append(line)
     return " ".join(said)
@@ -86,5 +91,5 @@ def reported() -> Iterator[None]:
     try:
         yield
     except Error as error:
-        told = {name: getattr(error, name) for name in ("kind", "exit_code", "file", "column", "row")}
-        raise RuntimeError(MARK + json.dumps({"message": str(error), **told})) from None
+        fields = {name: getattr(error, name) for name in ("kind", "exit_code", "file", "column", "row")}
+        raise RuntimeError(MARK + json.dumps({"message": str(error), **fields})) from None

@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = _nearprint.main(["nearprint", "run", *arguments], engine)
     if "--help" in arguments or "-h" in arguments:
         print(HELP)
-    if _nearprint.engine_threads():
+    if _nearprint.engine_threads() or (engine.session and engine.session.is_lost):
         # A thread that comes back from Spark into an interpreter that has ended would end the process with a signal.
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
@@ -163,9 +163,11 @@ class _Engine:
     def __init__(self, spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> None:
         self.given, self.dt, self.asked, self.worker_memory = spark, dt, workers, worker_memory
         self.session: Session | None = None
+        self.closed = False
 
     def close(self) -> None:
         """Ends what is under way, and waits until the threads of the engine have come back."""
+        self.closed = True
         deadline = time.monotonic() + LEAVE_SECONDS
         while True:
             if self.session:
@@ -182,6 +184,8 @@ class _Engine:
         """The processes of the cluster. Spark starts here, unless the caller has a session."""
         try:
             self.session = session_of(self.given, f"nearprint {self.dt}")
+            if self.closed:
+                raise Error("the night was stopped while Spark started", kind="try_again", exit_code=75)
             self.n, self.threads = self.session.slots(self.asked)
         except Exception as error:
             raise not_started(error) from error
@@ -192,7 +196,7 @@ class _Engine:
     ) -> Iterator[pa.Array]:
         session = self._started()
         n_bytes = sum(weight for _, weight in tasks)
-        shares = shared(tasks, session.n_shares(n_bytes, SHARES * self.n))
+        shares = shared(tasks, max(SHARES * self.n, session.n_shares(n_bytes, self.n)))
         weights = [sum(tasks[number][1] for number, _ in share) for share in shares]
         kept = session.keep((spec, s3, str(base), shares))
         work = functools.partial(_fingerprint, _nearprint.__version__, kept)
