@@ -85,7 +85,7 @@ pub fn simhash_of_hashes<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u6
         return float_simhash(hashes);
     }
     let mut votes = Votes::<F>::default();
-    // Features of two sources come one after the other: they are not asked for one by one.
+    // Not `for`: a chain of two iterators would look at each feature which of the two is next.
     hashes.into_iter().for_each(|(hash, weight)| votes.add(hash, weight));
     votes.into_fingerprint(config.bit_rule)
 }

@@ -152,7 +152,7 @@ pub fn sketch_and_count(
 /// Counts distinct hashes, in memory that is reused.
 #[derive(Debug, Default)]
 pub struct DistinctHashes {
-    /// A table of half as many places again as there are hashes at least, a power of two. A hash stands in the first free
+    /// A table whose number of places is a power of two, and at least one and a half times that of the hashes. A hash stands in the first free
     /// place from the one that its low bits name; [`EMPTY`] stands in free places.
     places: Vec<u64>,
     n: u32,
@@ -193,7 +193,7 @@ impl DistinctHashes {
             self.places = Vec::new();
         }
         self.places.clear();
-        // A third of the places stay free.
+        // At least a third of the places stay free.
         self.places.resize((n + n / 2 + 1).next_power_of_two(), EMPTY);
         self.n = 0;
     }

@@ -59,7 +59,7 @@ pub struct ClusterPlan {
     pub memory_bytes: usize,
 }
 
-/// Plans a join on a cluster. The result depends on the arguments alone.
+/// Plans a join on a cluster. The result depends on the arguments, and on the kernel of this machine.
 ///
 /// ```
 /// use nearprint_pipeline::{ClusterRequest, PlanRequest, plan_on_cluster};
@@ -89,7 +89,7 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
         memory_bytes: table_bytes("--worker-memory", cluster.worker_memory, held_bytes)?,
         threads,
         pieces_under_way: 0,
-        // The workers' own kernel is not known here.
+        // The night plans for the kernel of its driver, and that of this machine stands for it.
         kernel: Kernel::best(),
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload).map_err(beyond_worker)?;

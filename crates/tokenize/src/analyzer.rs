@@ -130,7 +130,8 @@ impl Analyzer {
 
     /// Returns the tokens of a text as this analyzer cuts them, which has the tokenizer [`Words`](TokenizerKind::Words),
     /// and as [`Pairs`](TokenizerKind::Pairs) with the same settings does. Returns `None` where the second do not follow
-    /// from the first: if the text has letters besides ASCII and the common Han, or if tokens are dropped.
+    /// from the first: if the text has letters, digits or marks besides ASCII and the common Han, if stop words or single
+    /// characters are dropped, or if the analyzer has another tokenizer.
     ///
     /// ```
     /// use nearprint_tokenize::{Analyzer, Resources, Scratch, TokenizeConfig, TokenizerConfig, TokenizerKind};

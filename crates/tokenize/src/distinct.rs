@@ -35,8 +35,9 @@ struct Numbers<K> {
     keys: Vec<K>,
     /// The number of the key in the same place. Those of free places mean nothing.
     numbers: Vec<u32>,
-    /// Drawn anew by each process: nobody can write a text whose tokens all have one hash. Nothing else depends on it.
-    seed: u64,
+    /// Drawn anew by each process, so that nobody can write a text whose tokens all have one hash. Nothing else depends on
+    /// them.
+    seeds: [u64; 2],
 }
 
 /// A number that stands for a token, or for nothing.
@@ -68,14 +69,15 @@ impl Key for u128 {
 
 impl<K> Default for Numbers<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), numbers: Vec::new(), seed: RandomState::default().hash_one(0_u64) }
+        let random = RandomState::default();
+        Self { keys: Vec::new(), numbers: Vec::new(), seeds: [random.hash_one(0_u64), random.hash_one(1_u64)] }
     }
 }
 
 impl<K: Key> Numbers<K> {
     /// Forgets all keys, and makes room for `n`.
     fn clear_for(&mut self, n: usize) {
-        // A third of the places stay free.
+        // At least a third of the places stay free.
         let n_places = (n + n / 2 + 1).next_power_of_two();
         self.keys.clear();
         self.keys.resize(n_places, K::NONE);
@@ -105,10 +107,8 @@ impl<K: Key> Numbers<K> {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
     fn hash(&self, key: K) -> usize {
-        /// The fractional part of the golden ratio, which has no pattern.
-        const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
         let [low, high] = key.halves();
-        let product = u128::from(low ^ self.seed) * u128::from(high ^ FACTOR);
+        let product = u128::from(low ^ self.seeds[0]) * u128::from(high ^ self.seeds[1]);
         (product as u64 ^ (product >> 64) as u64) as usize
     }
 }
@@ -181,8 +181,8 @@ impl<'a> WordsAndPairs<'a> {
     }
 }
 
-/// A table that has room for more than this many tokens, and eight times what a text needed, is not kept: emptying it
-/// would cost every later text more than the text itself.
+/// A table of long tokens that has room for more than this many, and eight times what a text needed, is not kept: emptying
+/// it would cost every later text more than the text itself. The other tables are emptied as far as a text needs them.
 const KEPT_CAPACITY: usize = 1 << 14;
 
 /// Tokens that memory is kept for: a text with more gets memory of its own, which goes with the next text.

@@ -96,7 +96,8 @@ pub struct JoinCost {
     pub total_ns: f64,
 }
 
-/// The nanoseconds that the steps of a map take on an idle core. Only their proportions matter to a choice.
+/// The times of the steps of a map, relative to that of sorting, which stands for 6 ns. Only their proportions matter to a
+/// choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct StepTimes {
     /// To move a fingerprint to its place in another order.
