@@ -61,8 +61,9 @@ def run(
     Args:
         config: the job file, on the driver, or its keys as a dictionary.
         dt: the date of the night, such as "2026-11-20".
-        spark: the session, or None for the one that `SparkSession.builder.getOrCreate()` returns. Spark is then asked for
-            it when the night begins: not for a job that is refused, and not for a night that is published already.
+        spark: the session, of either form, or None for the one that `SparkSession.builder.getOrCreate()` returns: that of
+            a Spark Connect server if SPARK_REMOTE names one. Spark is then asked for it when the night begins: not for a
+            job that is refused, and not for a night that is published already.
         workers: the number of tasks that the cluster runs at once; by default what Spark says when the night begins. A
             cluster that grows later needs it.
         worker_memory: the bytes that a Python worker process may take. It holds the batch of new documents and tables of
