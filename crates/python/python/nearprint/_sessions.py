@@ -154,9 +154,10 @@ class Session(abc.ABC):
             if is_taken or waited < next_warning:
                 continue
             if waited >= GIVE_UP_SECONDS:
+                # Again and again: what has just begun may have been too late for the last time.
                 idle.set()
                 self.cancel()
-                return
+                continue
             _nearprint.Progress.warn(f"no worker of the cluster has taken a task for {int(waited)} seconds: {self.why_idle}")
             next_warning += IDLE_SECONDS
 
