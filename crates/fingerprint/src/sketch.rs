@@ -152,8 +152,8 @@ pub fn sketch_and_count(
 /// Counts distinct hashes, in memory that is reused.
 #[derive(Debug, Default)]
 pub struct DistinctHashes {
-    /// A table whose number of places is a power of two, and at least one and a half times that of the hashes. A hash stands in the first free
-    /// place from the one that its low bits name; [`EMPTY`] stands in free places.
+    /// A table whose number of places is a power of two, and at least one and a half times that of the hashes. A hash
+    /// stands in the first free place from the one that its low bits name; [`EMPTY`] stands in free places.
     places: Vec<u64>,
     n: u32,
 }

@@ -290,8 +290,7 @@ class Connect(Session):
             self.spark.interruptTag(self.tag)
 
     def close(self) -> None:
-        # The server removes files of a session with the session.
-        pass
+        """Does nothing: the server removes the files of a session with the session."""
 
     def unordered(
         self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
