@@ -79,10 +79,10 @@ class Cluster:
                 raise RuntimeError(f"the {name} does not start: see {self.folder}/{name}.log")
             time.sleep(0.2)
 
-    def start_server(self, memory="1g"):
+    def start_server(self, memory="1g", conf=None):
         """Starts a Spark Connect server, which is the driver of all nights that connect to it, and returns its address."""
         port = free_port()
-        conf = {**self.conf(), "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
+        conf = {**self.conf(), **(conf or {}), "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": port}
         flags = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
         what = "org.apache.spark.sql.connect.service.SparkConnectServer"
         command = [self.bin / "spark-submit", "--master", self.url, "--driver-memory", memory, *flags, "--class", what, "spark-internal"]

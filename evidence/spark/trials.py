@@ -1,11 +1,12 @@
 """Tries nights on a standalone Spark cluster on loopback: the same bytes as one machine, kills, and speed. Appends JSON lines.
 
     python evidence/spark/trials.py --folder /a/disk --results FILE nights --sets FOLDER [--connect]
-    python evidence/spark/trials.py --folder /a/disk --results FILE kills [--n 20] [--seed 1]
+    python evidence/spark/trials.py --folder /a/disk --results FILE kills [--n 20] [--seed 1] [--connect]
     python evidence/spark/trials.py --folder /a/disk --results FILE drivers [--n 6] [--seed 1]
     python evidence/spark/trials.py --folder /a/disk --results FILE speed [--log-existing 28] [--log-batch 18]
+    python evidence/spark/trials.py --folder /a/disk --results FILE memory [--log-batch 20] [--connect]
 
-Needs nearprint, pyspark and pyarrow in the Python that runs it, Java, and for `speed` and `kills` a release build of nearprint-bench. `nights`
+Needs nearprint, pyspark and pyarrow in the Python that runs it, Java, and for `speed`, `kills` and `memory` a release build of nearprint-bench. `nights`
 takes labelled sets from the folder --sets. `kills` and `drivers` need boto3, and work on an S3 server whose place and credentials are in the environment, as
 scripts/start-rgw.sh prints them.
 """
@@ -211,14 +212,18 @@ SPECULATION = {
 class Watched:
     """A driver that runs, what it logged so far, and what Spark says of its stages."""
 
-    def __init__(self, cluster, bucket, parameters, conf, log):
+    def __init__(self, cluster, bucket, parameters, conf, log, connect=False):
         self.port = free_port()
         conf = {"spark.ui.port": self.port, "spark.ui.liveUpdate.period": "0", **conf}
         environment = {**cluster.environment, **bucket.environment}
+        if connect:
+            environment["SPARK_REMOTE"] = cluster.start_server(conf=conf)
+            command = [sys.executable, str(ROOT / "jobs/spark/nightly.py"), *parameters]
+        else:
+            command = cluster.command(*parameters, conf=conf)
         self.log = pathlib.Path(log)
         self.process = subprocess.Popen(
-            cluster.command(*parameters, conf=conf), env=environment, stdout=open(log, "wb"), stderr=subprocess.STDOUT,
-            cwd=ROOT, start_new_session=True,
+            command, env=environment, stdout=open(log, "wb"), stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True
         )
         self.application = None
 
@@ -311,7 +316,7 @@ def kills(results, folder, options):
         prefix = f"spark/kill-{options.seed}-{number}"
         bucket.upload(folder / "kills/store", f"{prefix}/store")
         with Cluster(folder / f"kills/cluster-{number}", environment=bucket.environment) as cluster:
-            watched = Watched(cluster, bucket, arguments(folder, bucket, prefix), SPECULATION, folder / f"kills/driver-{number}.log")
+            watched = Watched(cluster, bucket, arguments(folder, bucket, prefix), SPECULATION, folder / f"kills/driver-{number}.log", options.connect)
             delay, killed, phase = chance.uniform(0.0, 1.5), [], None
             deadline = time.monotonic() + 300
             while watched.process.poll() is None and time.monotonic() < deadline:
@@ -327,7 +332,7 @@ def kills(results, folder, options):
         found = bucket.sums(prefix)
         text = watched.logged()
         results.add(
-            part="kills", number=number, seed=options.seed, what=what, wanted=wanted, phase=phase, delay=round(delay, 2), killed=bool(killed),
+            part="kills", connect=options.connect, number=number, seed=options.seed, what=what, wanted=wanted, phase=phase, delay=round(delay, 2), killed=bool(killed),
             exit_code=code, same=found == expected, n_files=len(found), lost_executors=len(re.findall("Lost executor", text)),
             error=next((line for line in text.splitlines() if line.startswith("nearprint: error")), None),
         )
@@ -492,6 +497,66 @@ def speed(results, folder, options):
         spark.stop()
 
 
+# --- memory
+
+
+def memory(results, folder, options):
+    """The peaks of the driver and of its JVM in a night of documents of 40 words, three in ten of which repeat another but for a word."""
+    place = folder / f"memory-{options.log_batch}"
+    shutil.rmtree(place, ignore_errors=True)
+    shape = ["--log-documents", str(options.log_batch), "--words", "40", "--repeats", "30"]
+    subprocess.run([BENCH, "nights", "--nights", "1", *shape, "--output", place / "documents"], check=True, stdout=subprocess.DEVNULL)
+    job = place / "job.toml"
+    job.write_text(f'documents = "{place}/documents"\ncreate_store = true\n')
+
+    def flags(way):
+        places = {"store": place / way / "store", "output": place / way / "results"}
+        return ["--config", job, "--dt", "2026-01-01", "--json", *(part for key, at in places.items() for part in (f"--{key}", at))]
+
+    began = time.monotonic()
+    here = subprocess.run([str(part) for part in [NEARPRINT, "run", *flags("here")]], capture_output=True, text=True, check=False)
+    seconds_here = time.monotonic() - began
+    if here.returncode:
+        sys.exit(here.stderr)
+    log = open(place / "log", "w+", encoding="utf-8")
+    with Cluster(place / "cluster", memory="6g") as cluster:
+        conf, environment = {"spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError"}, cluster.environment
+        arguments = [str(part) for part in [*flags("there"), "--worker-memory", "3GiB"]]
+        if options.connect:
+            environment = {**environment, "SPARK_REMOTE": cluster.start_server(memory="4g", conf=conf)}
+            command = [sys.executable, str(ROOT / "jobs/spark/nightly.py"), *arguments]
+        else:
+            command = cluster.command(*arguments, conf=conf)
+            command[1:1] = ["--driver-memory", "4g"]
+        began, peak_of_jvm = time.monotonic(), 0
+        night = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        # spark-submit becomes the JVM, of which the driver is a child. A server is started by a submission too.
+        jvm = cluster.server.pid if options.connect else night.pid
+        while night.poll() is None:
+            peak_of_jvm = max(peak_of_jvm, peak_bytes(jvm))
+            time.sleep(0.5)
+        seconds = time.monotonic() - began
+    log.seek(0)
+    lines = log.read().splitlines()
+    if night.returncode:
+        sys.exit("\n".join(lines))
+    summary = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
+    results.add(
+        part="memory", connect=options.connect, log_batch=options.log_batch, n_documents=summary["n_documents"], n_drop=summary["n_drop"],
+        peak_of_driver=summary["peak_rss_bytes"], peak_of_jvm=peak_of_jvm, peak_here=json.loads(here.stdout.splitlines()[-1])["peak_rss_bytes"],
+        seconds=round(seconds, 1), seconds_here=round(seconds_here, 1), stage_ms=summary["stage_ms"], same=sums(place / "here") == sums(place / "there"),
+    )
+
+
+def peak_bytes(pid):
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) << 10 if found else 0
+
+
 def phases_of(log):
     """The seconds from each stage's first line of a log to the next one's."""
     from datetime import datetime
@@ -516,7 +581,7 @@ def spark_stages(spark, after):
     return [{name: stage.get(name) for name in kept} for stage in sorted(stages, key=lambda stage: stage["stageId"])]
 
 
-PARTS = {part.__name__: part for part in (nights, kills, drivers, signals, speed)}
+PARTS = {part.__name__: part for part in (nights, kills, drivers, signals, speed, memory)}
 
 
 def main():
@@ -525,7 +590,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, required=True)
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--sets", type=pathlib.Path, help="folder of labelled sets, for nights")
-    parser.add_argument("--connect", action="store_true", help="by a Spark Connect server, for nights and signals")
+    parser.add_argument("--connect", action="store_true", help="by a Spark Connect server, for nights, kills, signals and memory")
     parser.add_argument("--n", type=int, default=20, help="kills, or signals")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-existing", type=int, default=28)

@@ -2,12 +2,13 @@
 //! Each worker holds the whole query batch and the tables of one slice.
 
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::{Kernel, Workload};
+use nearprint_join::Workload;
 use nearprint_storage::in_memory;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::join_plan::{JoinPlan, PlanRequest, PlannedTable, strategy};
+use crate::resources::Resources;
 
 /// The rows of a row group. A task has at least one.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -59,24 +60,25 @@ pub struct ClusterPlan {
     pub memory_bytes: usize,
 }
 
-/// Plans a join on a cluster. The result depends on the arguments, and on the kernel of this machine.
+/// Plans a join on a cluster, for the kernel of the `resources` of its driver. The result depends on the arguments and on that
+/// kernel alone.
 ///
 /// ```
-/// use nearprint_pipeline::{ClusterRequest, PlanRequest, plan_on_cluster};
+/// use nearprint_pipeline::{ClusterRequest, PlanRequest, Resources, plan_on_cluster};
 ///
 /// let (bits, max_distance, runs) = (64, 3, 1);
 /// let (existing_rows, query_rows) = (10_000_000_000, 1_000_000);
 /// let request = PlanRequest { existing_rows, query_rows, bits, max_distance, runs, itself: true };
 /// let cluster = ClusterRequest { workers: 20, threads: 8, worker_memory: 16 << 30, sketches: false };
-/// let plan = plan_on_cluster(&request, &cluster)?;
+/// let plan = plan_on_cluster(&request, &cluster, &Resources::default())?;
 /// assert!(plan.n_parts == 1 && plan.tasks_of_worker >= 3 && plan.memory_bytes < 16 << 30);
 /// # Ok::<(), nearprint_fault::Fault>(())
 /// ```
 ///
 /// # Errors
 /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the query batch and its tables do not fit the memory of
-/// a worker.
-pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Result<ClusterPlan> {
+/// a worker, or if the driver has no such kernel.
+pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resources: &Resources) -> Result<ClusterPlan> {
     let n_queries = in_memory(request.query_rows);
     let document_bytes = DOCUMENT_BYTES + if cluster.sketches { SKETCHED_DOCUMENT_BYTES } else { 0 };
     let held_bytes = n_queries.saturating_mul(document_bytes);
@@ -89,8 +91,7 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest) -> Resul
         memory_bytes: table_bytes("--worker-memory", cluster.worker_memory, held_bytes)?,
         threads,
         pieces_under_way: 0,
-        // The night plans for the kernel of its driver, and that of this machine stands for it.
-        kernel: Kernel::best(),
+        kernel: resources.join_kernel()?,
     };
     let plan = JoinPlan::choose(request.bits, request.max_distance, &workload).map_err(beyond_worker)?;
     let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * plan.n_slices as u64;

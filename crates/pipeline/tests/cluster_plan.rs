@@ -1,6 +1,7 @@
 //! The plan of a join on a cluster, through the public functions.
 
-use nearprint_pipeline::{ClusterPlan, ClusterRequest, PlanRequest, plan_on_cluster};
+use nearprint_fault::ErrorKind;
+use nearprint_pipeline::{ClusterPlan, ClusterRequest, PlanRequest, Resources, plan_on_cluster};
 
 const ROW_GROUP: usize = 1 << 20;
 
@@ -13,7 +14,7 @@ fn cluster(workers: usize) -> ClusterRequest {
 }
 
 fn plan(request: &PlanRequest, cluster: &ClusterRequest) -> ClusterPlan {
-    plan_on_cluster(request, cluster).unwrap()
+    plan_on_cluster(request, cluster, &Resources::default()).unwrap()
 }
 
 #[test]
@@ -50,8 +51,21 @@ fn sketches_take_memory_of_every_worker() {
 #[test]
 fn a_batch_that_no_worker_can_hold_is_refused_with_the_flag_and_the_bytes() {
     let request = request(10_000_000_000, 1_000_000_000, 3);
-    let refused = plan_on_cluster(&request, &cluster(20)).unwrap_err();
+    let refused = plan_on_cluster(&request, &cluster(20), &Resources::default()).unwrap_err();
     assert_eq!(refused.of_key(), Some("--worker-memory"), "{refused:?}");
     let message = refused.to_string();
     assert!(message.contains("92000000000 bytes") && message.contains("split the night"), "{message}");
+}
+
+#[test]
+fn the_kernel_of_the_driver_is_the_one_that_is_planned_for() {
+    let plan_for = |kernel: &str| {
+        let resources = Resources { kernel: Some(kernel.to_owned()), ..Resources::default() };
+        plan_on_cluster(&request(1 << 33, 1 << 20, 3), &cluster(20), &resources)
+    };
+    assert!(plan_for("scalar").is_ok());
+    // No processor has the instructions of both.
+    let refused: Vec<ErrorKind> =
+        ["neon", "avx2"].into_iter().filter_map(|kernel| Some(plan_for(kernel).err()?.kind())).collect();
+    assert!(refused.contains(&ErrorKind::Config), "{refused:?}");
 }

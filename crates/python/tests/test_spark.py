@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from random import Random
 
 import nearprint.spark
 import pytest
@@ -111,9 +112,13 @@ def test_spark_that_does_not_start_is_an_error_of_the_night(tmp_path, monkeypatc
 
 def submitted(cluster, folder, settings, *arguments, **conf):
     """A night whose driver has other limits."""
-    program = folder / "driver.py"
-    program.write_text(f"import sys\nimport nearprint.spark as spark\nfrom nearprint import _sessions as sessions\n{settings}\nsys.exit(spark.main())\n")
-    command = cluster.command(*arguments, conf=conf, job=program)
+    program = f"import sys\nimport nearprint.spark as spark\nfrom nearprint import _sessions as sessions\n{settings}\nsys.exit(spark.main())\n"
+    return driven(cluster, folder, program, *arguments, conf=conf)
+
+
+def driven(cluster, folder, program, *arguments, conf=None):
+    (folder / "driver.py").write_text(program)
+    command = cluster.command(*arguments, conf=conf, job=folder / "driver.py")
     return subprocess.run(command, env=cluster.environment, capture_output=True, text=True, timeout=300, cwd=ROOT)
 
 
@@ -135,3 +140,42 @@ def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tm
     said = done.stdout + done.stderr
     assert "no worker of the cluster has taken a task for 1 seconds" in said
     assert "no worker of the cluster took a task within" in said and published(tmp_path / "there") == {}
+
+
+HELD = """
+import sys
+import nearprint.spark
+from pyspark.sql import SparkSession
+
+documents, places = sys.argv[1], {"store": sys.argv[2], "output": sys.argv[3]}
+spark = SparkSession.builder.getOrCreate()
+runtime = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()
+
+def held():
+    runtime.gc()
+    return runtime.totalMemory() - runtime.freeMemory()
+
+bytes_held = []
+for dt in ["2026-11-19", "2026-11-20"]:
+    nearprint.spark.run({"documents": documents, "create_store": True, **places}, dt, spark=spark)
+    bytes_held.append(held())
+print("grown by", bytes_held[1] - bytes_held[0])
+"""
+
+
+def test_spark_lets_go_of_the_rows_of_a_night(tmp_path, cluster):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random, n_words = Random(7), 1000
+    words = ["".join(random.choices("abcdefghij", k=6)) for _ in range(20_000)]
+    for dt, n in [("2026-11-19", 100), ("2026-11-20", 8000)]:
+        folder = tmp_path / "documents" / f"dt={dt}"
+        folder.mkdir(parents=True)
+        texts = [" ".join(random.choices(words, k=n_words)) for _ in range(n)]
+        table = pa.table({"id": [f"{dt}/{at}" for at in range(n)], "text": texts})
+        pq.write_table(table, folder / "part-0.parquet", row_group_size=1000)
+    done = driven(cluster, tmp_path, HELD, *(str(tmp_path / name) for name in ("documents", "store", "results")))
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The words of the second night's texts alone have 32 MB.
+    assert int(done.stdout.split("grown by")[1]) < 12 << 20, done.stdout

@@ -98,7 +98,7 @@ fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs, verb
         worker_memory: args.worker_memory.map_or(0, |bytes| bytes.0),
         sketches: args.sketches,
     };
-    let plan = plan_on_cluster(request, &cluster)?;
+    let plan = plan_on_cluster(request, &cluster, &session.resources)?;
     let mut text = of_sizes(request);
     text += &format!(
         "on {} of {}, with {} each\ntasks         {} of {}; {} for the busiest worker{}\nmemory        {} of a worker, beside \

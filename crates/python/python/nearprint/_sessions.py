@@ -203,7 +203,9 @@ class Classic(Session):
 
     def _rows(self, frame: DataFrame) -> Iterator[bytes]:
         self.context.setJobGroup(self.tag, self.name)
-        return (bytes(row.message) for row in frame.toLocalIterator(prefetchPartitions=True))
+        # Not frame.toLocalIterator: Spark 4.3 keeps the rows of all jobs that belong to a query, even after it has ended, and the
+        # jobs of an RDD belong to none.
+        return (bytes(row.message) for row in frame.rdd.toLocalIterator(prefetchPartitions=True))
 
     @contextlib.contextmanager
     def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
