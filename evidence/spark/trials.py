@@ -4,7 +4,7 @@
     python evidence/spark/trials.py --folder /a/disk --results FILE kills [--n 20] [--seed 1] [--connect]
     python evidence/spark/trials.py --folder /a/disk --results FILE drivers [--n 6] [--seed 1]
     python evidence/spark/trials.py --folder /a/disk --results FILE speed [--log-existing 28] [--log-batch 18]
-    python evidence/spark/trials.py --folder /a/disk --results FILE memory [--log-batch 20] [--connect]
+    python evidence/spark/trials.py --folder /a/disk --results FILE memory [--log-batch 20] [--words 40] [--connect]
 
 Needs nearprint, pyspark and pyarrow in the Python that runs it, Java, and for `speed`, `kills` and `memory` a release build of nearprint-bench. `nights`
 takes labelled sets from the folder --sets. `kills` and `drivers` need boto3, and work on an S3 server whose place and credentials are in the environment, as
@@ -501,10 +501,10 @@ def speed(results, folder, options):
 
 
 def memory(results, folder, options):
-    """The peaks of the driver and of its JVM in a night of documents of 40 words, three in ten of which repeat another but for a word."""
-    place = folder / f"memory-{options.log_batch}"
+    """The peaks of the driver and of its JVM in a night of which three in ten documents repeat another but for a word."""
+    place = folder / f"memory-{options.log_batch}-{options.words}"
     shutil.rmtree(place, ignore_errors=True)
-    shape = ["--log-documents", str(options.log_batch), "--words", "40", "--repeats", "30"]
+    shape = ["--log-documents", str(options.log_batch), "--words", str(options.words), "--repeats", "30"]
     subprocess.run([BENCH, "nights", "--nights", "1", *shape, "--output", place / "documents"], check=True, stdout=subprocess.DEVNULL)
     job = place / "job.toml"
     job.write_text(f'documents = "{place}/documents"\ncreate_store = true\n')
@@ -542,7 +542,7 @@ def memory(results, folder, options):
         sys.exit("\n".join(lines))
     summary = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
     results.add(
-        part="memory", connect=options.connect, log_batch=options.log_batch, n_documents=summary["n_documents"], n_drop=summary["n_drop"],
+        part="memory", connect=options.connect, log_batch=options.log_batch, words=options.words, n_documents=summary["n_documents"], n_drop=summary["n_drop"],
         peak_of_driver=summary["peak_rss_bytes"], peak_of_jvm=peak_of_jvm, peak_here=json.loads(here.stdout.splitlines()[-1])["peak_rss_bytes"],
         seconds=round(seconds, 1), seconds_here=round(seconds_here, 1), stage_ms=summary["stage_ms"], same=sums(place / "here") == sums(place / "there"),
     )
@@ -595,6 +595,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-existing", type=int, default=28)
     parser.add_argument("--log-batch", type=int, default=18)
+    parser.add_argument("--words", type=int, default=40, help="words of a document, for memory")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--profile", default="default")
     parser.add_argument("--worker-memory", type=int, default=4 << 30, help="bytes, for speed")

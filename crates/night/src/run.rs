@@ -260,8 +260,9 @@ async fn stage(
     if work.engine.is_some() {
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
-    let n_judges = u32::from(request.profile.judge().is_some());
-    work.progress.begin(N_STEPS + n_judges + u32::from(request.pairs == PairsMode::All));
+    let judge_steps = if work.engine.is_some() { 2 } else { 1 };
+    let judge_steps = request.profile.judge().map_or(0, |_| judge_steps);
+    work.progress.begin(N_STEPS + judge_steps + u32::from(request.pairs == PairsMode::All));
     let ahead = expected_ahead(work, request, plan).await?;
     let earlier = with_texts(plan, request);
     let mut done = fingerprint_documents(&request.fingerprint_request(), documents, &earlier, ahead, work).await?;
@@ -299,7 +300,7 @@ async fn stage(
     let mut files = write_skipped(&done.batch, folder, "skipped")?;
     files.extend(write_quarantine(&done, folder, "quarantine")?);
     let bad_files = done.bad_files();
-    let Fingerprinted { batch, counts: documents, .. } = done;
+    let Fingerprinted { batch, counts: documents, texts, .. } = done;
     let bits = request.profile.bits;
     let held_bytes = recrawls.memory_bytes() + sources.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
@@ -314,6 +315,7 @@ async fn stage(
         decides,
         loss,
         judge,
+        texts,
         held_bytes,
     };
     let redeciding = Redeciding {

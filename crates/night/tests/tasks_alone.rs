@@ -17,8 +17,8 @@ use nearprint_pipeline::{ClusterRule, PairsMode, Resources};
 use nearprint_storage::{Progress, Storage};
 use nearprint_store::maintain::CompactRequest;
 use nearprint_tasks::{
-    Engine, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, Weighed,
-    Workers, fingerprint_task, messages_of,
+    Engine, FingerprintContext, FingerprintSpec, FingerprintTask, Form, KeepKey, MapSpec, MapTask, Messages, SentWords,
+    WantedTexts, Weighed, Workers, fingerprint_task, messages_of,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,12 +65,21 @@ struct Processes {
     memory_bytes: usize,
     n: AtomicUsize,
     n_class_pairs: AtomicUsize,
+    /// The number of stages in which texts were read for the judge.
+    n_read_again: AtomicUsize,
+    /// Finds none of these texts.
+    loses_texts: bool,
 }
 
 impl Processes {
     fn new(folder: PathBuf, memory_bytes: usize) -> Arc<Self> {
+        Arc::new(Self::that_lose(false, folder, memory_bytes))
+    }
+
+    fn that_lose(loses_texts: bool, folder: PathBuf, memory_bytes: usize) -> Self {
         std::fs::create_dir(&folder).unwrap();
-        Arc::new(Self { folder, memory_bytes, n: 0.into(), n_class_pairs: 0.into() })
+        let [n, n_class_pairs, n_read_again] = [0; 3].map(AtomicUsize::new);
+        Self { folder, memory_bytes, n, n_class_pairs, n_read_again, loses_texts }
     }
 
     fn run(&self, description: &Description) -> Vec<Vec<u8>> {
@@ -102,6 +111,15 @@ impl Engine for Processes {
         _: &Storage,
         _: &Progress,
     ) -> Messages {
+        let mut spec = spec.clone();
+        match &mut spec.words {
+            SentWords::Whole => panic!("the words of all texts would travel"),
+            SentWords::Marks => {}
+            SentWords::Only(texts) => {
+                self.n_read_again.fetch_add(1, Ordering::Relaxed);
+                *texts = if self.loses_texts { WantedTexts::default() } else { texts.clone() };
+            }
+        }
         let run = |(number, task): (u32, Weighed<FingerprintTask>)| {
             assert!(task.bytes > 0);
             self.run(&Description::Fingerprint(Box::new(spec.clone()), number, task.task))
@@ -222,6 +240,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
                 let b = run_on_engine(&storage, &there, &resources, &progress, &engine).await.unwrap();
                 assert_eq!(a.counts, b.counts);
                 assert!(a.counts.documents.n_bad_files == 2 && a.counts.pairs.n_pairs > 100, "{:?}", a.counts);
+                assert!(a.counts.judge.is_some_and(|judge| judge.n_read > 0), "{:?}", a.counts);
                 assert!(a.counts.pairs.n_new_existing > 0 && a.references[0].n_existing > 0, "{:?}", a.counts);
                 assert_eq!(a.references, b.references);
                 if night == 2 {
@@ -234,8 +253,23 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
         });
         let (here, there) = (published(&folder.path().join("here")), published(&folder.path().join("there")));
         assert!(here == there && here.len() == 46, "{:?}\n{:?}", here.keys(), there.keys());
+        assert_eq!(processes.n_read_again.load(Ordering::Relaxed), 3, "once a night, however many passes");
         assert!(clusters == ClusterRule::Component || processes.n_class_pairs.load(Ordering::Relaxed) > 3);
     }
+}
+
+#[test]
+fn a_night_whose_texts_are_gone_when_the_judge_asks_for_them_is_to_be_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine: Arc<dyn Engine> = Arc::new(Processes::that_lose(true, folder.path().join("tasks"), 1 << 30));
+    write_documents(&folder.path().join("documents"), 1);
+    let night = request(folder.path(), "there", 1, PairsMode::Forest, ClusterRule::Star);
+    let (storage, resources) = (Storage::default(), Resources { threads: Some(2), ..Resources::default() });
+    let ran = on_threads(run_on_engine(&storage, &night, &resources, &Progress::default(), &engine));
+    let error = ran.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TryAgain, "{error}");
+    assert!(error.to_string().contains("texts are gone that were there"), "{error}");
+    assert!(!folder.path().join("there").exists(), "nothing is published");
 }
 
 /// A record of a page in a member of its own.

@@ -46,3 +46,4 @@ pub use stages::orphans::{DecidedOrphans, Redeciding, Tonight};
 pub use stages::sources::{NO_SOURCE, RowSources};
 pub use stages::store_run::{recrawls, write_run};
 pub use stages::stubs::{STUB, StubClass, StubRules, StubSearch, StubSignal, Stubs};
+pub use stages::texts_elsewhere::TextsElsewhere;

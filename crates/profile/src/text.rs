@@ -118,12 +118,23 @@ impl TextFingerprinter {
         })
     }
 
+    /// Returns the hash of a normalised text, if it is wanted, and the words that [`fingerprint`](Self::fingerprint) gives.
+    /// `None` also if it gives none.
+    ///
+    /// # Panics
+    /// May panic if the normalised text has 4 GiB or more.
+    #[must_use]
+    pub fn words_if(&self, text: &str, is_wanted: impl FnOnce(&[u8; 16]) -> bool) -> Option<([u8; 16], Vec<u8>)> {
+        let normalized = self.analyzer.normalize(text);
+        let text_hash = Some(hash_of(&normalized)).filter(is_wanted)?;
+        self.outcome(&normalized).1.map(|words| (text_hash, words))
+    }
+
     fn outcome(&self, normalized: &str) -> (Outcome, Option<Vec<u8>>) {
         if normalized.trim().is_empty() {
             return (Outcome::Empty, None);
         }
-        // Big-endian, so that bytes sort as the number does.
-        let text_hash = xxh3_128(normalized.as_bytes()).to_be_bytes();
+        let text_hash = hash_of(normalized);
         SCRATCH.with_borrow_mut(|scratch| match self.fingerprint_normalized(normalized, scratch) {
             None => (Outcome::TooShort { text_hash }, None),
             Some((Value { fingerprint, low_half }, wide)) => {
@@ -308,6 +319,11 @@ impl Value {
 
 /// The number of hashes that memory is kept for.
 const KEPT_HASHES: usize = 1 << 20;
+
+/// Returns the hash of a normalised text: big-endian, so that bytes sort as the number does.
+fn hash_of(normalized: &str) -> [u8; 16] {
+    xxh3_128(normalized.as_bytes()).to_be_bytes()
+}
 
 /// A sketch, the number of its distinct elements, and the words that the judge reads, if there is one.
 struct Sketched {

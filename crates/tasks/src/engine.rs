@@ -9,13 +9,23 @@ use crate::fingerprint_task::{FingerprintSpec, FingerprintTask};
 use crate::map::MapTask;
 use crate::messages::Messages;
 
-/// A task, and the bytes that it reads, about. An engine gives its workers equal shares of bytes.
+/// A task and its weight. An engine gives its workers equal shares of the bytes of all tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weighed<T> {
     /// The task.
     pub task: T,
-    /// The bytes.
+    /// The bytes that it reads, about, or in proportion to these the bytes that it returns.
     pub bytes: u64,
+}
+
+impl<T> Weighed<T> {
+    /// Returns the tasks with other bytes, which are `bytes` together and in the same proportions. Each has at least one.
+    #[must_use]
+    pub fn sharing(tasks: Vec<Self>, bytes: u64) -> Vec<Self> {
+        let all: u128 = tasks.iter().map(|weighed| u128::from(weighed.bytes)).sum();
+        let share = |of: u64| u64::try_from(u128::from(of) * u128::from(bytes) / all.max(1)).unwrap_or(u64::MAX).max(1);
+        tasks.into_iter().map(|Self { task, bytes }| Self { task, bytes: share(bytes) }).collect()
+    }
 }
 
 /// The processes of an engine that run map tasks.
@@ -39,8 +49,9 @@ pub trait Engine: Send + Sync + 'static {
     /// The engine does not start.
     fn workers(&self) -> Result<Workers>;
 
-    /// Runs all fingerprint tasks of a run. The messages, of the form [`Batches`](crate::Form::Batches), may come in any
-    /// order.
+    /// Runs fingerprint tasks. The messages, of the form [`Batches`](crate::Form::Batches), may come in any order. The bytes of
+    /// the tasks are those of the rows that they return, as far as these are known. A night calls it again for the texts that
+    /// its judge reads, while the messages of [`map`](Self::map) wait.
     fn fingerprint(
         &self,
         spec: &FingerprintSpec,

@@ -1,6 +1,6 @@
 //! Fingerprint tasks: each reads documents and returns fingerprinted documents.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -17,7 +17,7 @@ use nearprint_documents::{
     RevisitColumns, Revisits, Seam,
 };
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH_BYTES};
+use nearprint_parquet::schema::{FINGERPRINTS, N_FEATURES, SKETCH_BYTES, TEXT_HASH, TEXT_HASH_BYTES};
 use nearprint_parquet::{Columns, ReadLimits};
 use nearprint_profile::{FingerprintedText, Outcome, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{Progress, Storage, Unreadable, blocking, in_pool, panic_text};
@@ -49,10 +49,47 @@ pub struct FingerprintSpec {
     pub passes_over_files: bool,
     /// What becomes of revisit records.
     pub revisits: Revisits,
+    /// The words of texts that tasks return, if the profile has a judge.
+    pub words: SentWords,
     /// The memory limit of the process, in bytes. `None` means no limit.
     pub memory_limit: Option<usize>,
     /// The number of tasks that run at once in the process.
     pub threads: usize,
+}
+
+/// The words of texts that fingerprint tasks return.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SentWords {
+    /// Each document has the words of its text.
+    Whole,
+    /// Each document whose text has words has an empty value in their place.
+    Marks,
+    /// Tasks return no documents, but these texts with their words, each once.
+    Only(WantedTexts),
+}
+
+/// A set of texts: the first halves of their hashes, in ascending order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WantedTexts(Vec<u64>);
+
+impl WantedTexts {
+    /// Returns the set of the texts that have these hashes, and of those few that share half a hash with them.
+    pub fn of<'a>(hashes: impl Iterator<Item = &'a [u8; 16]>) -> Self {
+        let mut halves: Vec<u64> = hashes.map(first_half).collect();
+        halves.sort_unstable();
+        halves.dedup();
+        Self(halves)
+    }
+
+    fn contains(&self, hash: &[u8; 16]) -> bool {
+        self.0.binary_search(&first_half(hash)).is_ok()
+    }
+}
+
+fn first_half(&[a, b, c, d, e, f, g, h, ..]: &[u8; 16]) -> u64 {
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// A task that fingerprints the documents in a range of a file.
@@ -71,6 +108,7 @@ pub struct FingerprintContext {
     documents: Arc<Documents>,
     fingerprinter: TextFingerprinter,
     schema: SchemaRef,
+    words: SentWords,
     passes_over_files: bool,
     progress: Progress,
     /// The progress counts bytes, because a file does not know the number of its documents.
@@ -99,7 +137,11 @@ impl FingerprintContext {
     pub fn with_documents(spec: &FingerprintSpec, documents: Arc<Documents>, progress: Progress) -> Result<Self> {
         Ok(Self {
             fingerprinter: TextFingerprinter::try_new(spec.profile.clone(), &spec.analyzer_resources)?,
-            schema: schema(&spec.columns.keep, documents.keep_types(), spec.profile.judge().is_some()),
+            schema: match &spec.words {
+                SentWords::Only(_) => Arc::clone(&TEXT_WORDS),
+                _ => schema(&spec.columns.keep, documents.keep_types(), spec.profile.judge().is_some()),
+            },
+            words: spec.words.clone(),
             counts_bytes: documents.n_rows().is_none(),
             documents,
             passes_over_files: spec.passes_over_files,
@@ -204,6 +246,15 @@ fn file_note(reading: FileReading, Note { reason, passed, span }: Note<'_>) -> R
     RecordBatch::try_new(Arc::clone(&FILE_NOTES), columns).map(TaskBatch::Notes).map_err(defect)
 }
 
+/// The schema of texts and their words.
+static TEXT_WORDS: LazyLock<SchemaRef> = LazyLock::new(|| {
+    let fields = [
+        Field::new(TEXT_HASH, DataType::FixedSizeBinary(TEXT_HASH_BYTES), false),
+        Field::new(WORDS, DataType::LargeBinary, false),
+    ];
+    Arc::new(Schema::new(fields.to_vec()))
+});
+
 /// Returns the schema of fingerprinted documents: the columns of fingerprints datasets, the number of features, the reason
 /// why there is no fingerprint, the place of the row, how new it is, whose text a revisit has, the words that a judge reads,
 /// and the keep keys.
@@ -227,7 +278,8 @@ fn schema(keep: &[String], keep_types: &[DataType], has_judge: bool) -> SchemaRe
     Arc::new(Schema::new(fields))
 }
 
-/// Returns the fingerprinted documents of a task, in file order, and the notes about its file.
+/// Returns the fingerprinted documents of a task, in file order, and the notes about its file. If the specification asks for the
+/// words of some texts only, the rows are those of the range of the file, each text once.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -236,8 +288,8 @@ fn schema(keep: &[String], keep_types: &[DataType], has_judge: bool) -> SchemaRe
 /// use nearprint_documents::{DocumentColumns, Documents, InputPolicy, Revisits};
 /// use nearprint_storage::Storage;
 /// use nearprint_tasks::{
-///     CollectPolicy, Collecting, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, TaskBatch,
-///     fingerprint_task,
+///     CollectPolicy, Collecting, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, SentWords,
+///     TaskBatch, fingerprint_task,
 /// };
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -252,6 +304,7 @@ fn schema(keep: &[String], keep_types: &[DataType], has_judge: bool) -> SchemaRe
 ///     max_doc_bytes: 64 << 20,
 ///     passes_over_files: false,
 ///     revisits: Revisits::PassedOver,
+///     words: SentWords::Whole,
 ///     memory_limit: None,
 ///     threads: 1,
 /// };
@@ -278,12 +331,20 @@ pub fn fingerprint_task(
     produce("fingerprinting", move |sender| async move {
         let DocumentRows { mut batches, unchecked, passed, read_bytes, span } = context.documents.read(&task.range);
         let mut reached = Reached::new(&context, &task.range, read_bytes);
+        let mut sent = HashSet::new();
         loop {
             match batches.try_next().await {
                 Ok(Some(batch)) => {
-                    let (own, task) = (Arc::clone(&context), task.clone());
-                    let rows = blocking("fingerprinting", move || fingerprint_batch(&own, &task, batch)).await?;
-                    reached.rows(rows.num_rows() as u64);
+                    let (own, task, n_rows) = (Arc::clone(&context), task.clone(), batch.rows.len());
+                    let work = move || match &own.words {
+                        SentWords::Only(wanted) => {
+                            words_batch(&own, &task, &batch, wanted, &mut sent).map(|rows| (rows, sent))
+                        }
+                        _ => fingerprint_batch(&own, &task, batch).map(|rows| (rows, sent)),
+                    };
+                    let rows;
+                    (rows, sent) = blocking("fingerprinting", work).await?;
+                    reached.rows(n_rows as u64);
                     sender.send(TaskBatch::Rows(rows)).await?;
                 }
                 Ok(None) => break,
@@ -345,14 +406,15 @@ impl Reached {
     }
 }
 
-type Done = std::result::Result<Option<FingerprintedText>, BadReason>;
+/// What is made of a row: `None` of one that has no text, and a reason if the row is no document.
+type Done<T> = std::result::Result<Option<T>, BadReason>;
 
 fn fingerprint_batch(
     context: &FingerprintContext,
     task: &FingerprintTask,
     batch: DocumentBatch,
 ) -> Result<RecordBatch> {
-    let done = fingerprint_texts(context, &task.range.file, &batch)?;
+    let done = of_texts(&task.range.file, &batch, |text| context.fingerprinter.fingerprint(text))?;
     let n = done.len();
     let bad: Vec<Option<BadReason>> = (0..n)
         .map(|i| {
@@ -381,7 +443,9 @@ fn fingerprint_batch(
         None => [DataType::Utf8, DataType::Int64, DataType::Int64].map(|data_type| new_null_array(&data_type, n)),
     });
     if context.fingerprinter.config().judge().is_some() {
-        let words = || done.iter().map(|d| d.and_then(|d| d.words.as_deref()));
+        let is_whole = context.words == SentWords::Whole;
+        let words =
+            || done.iter().copied().map(|d| d?.words.as_ref().map(|words| if is_whole { words } else { &[][..] }));
         let mut column = LargeBinaryBuilder::with_capacity(n, words().flatten().map(<[u8]>::len).sum());
         words().for_each(|words| column.append_option(words));
         columns.push(Arc::new(column.finish()));
@@ -390,8 +454,34 @@ fn fingerprint_batch(
     RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)
 }
 
-/// Fingerprints each text. Rows that share a dictionary value share a text, which is fingerprinted once.
-fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBatch) -> Result<Vec<Done>> {
+/// Returns the words of the texts of a batch that are wanted and not among those that were sent.
+fn words_batch(
+    context: &FingerprintContext,
+    task: &FingerprintTask,
+    batch: &DocumentBatch,
+    wanted: &WantedTexts,
+    sent: &mut HashSet<[u8; 16]>,
+) -> Result<RecordBatch> {
+    let words_if = |text: &str| context.fingerprinter.words_if(text, |hash| wanted.contains(hash));
+    let found = of_texts(&task.range.file, batch, words_if)?;
+    let (mut hashes, mut words) = (Vec::new(), LargeBinaryBuilder::new());
+    for (hash, of_text) in found.iter().filter_map(|done| done.as_ref().ok()?.as_ref()?.as_ref()) {
+        if sent.insert(*hash) {
+            hashes.push(Some(hash.as_slice()));
+            words.append_value(of_text);
+        }
+    }
+    let columns: Vec<ArrayRef> =
+        vec![fixed_size_binary(hashes.into_iter(), TEXT_HASH_BYTES)?, Arc::new(words.finish())];
+    RecordBatch::try_new(Arc::clone(&context.schema), columns).map_err(defect)
+}
+
+/// Makes something of each text. Rows that share a dictionary value share a text, of which it is made once.
+fn of_texts<T: Clone + Send>(
+    url: &str,
+    batch: &DocumentBatch,
+    make: impl Fn(&str) -> T + Sync,
+) -> Result<Vec<Done<T>>> {
     let views = batch.texts.views();
     let mut first_of: HashMap<u128, usize> = HashMap::with_capacity(views.len());
     let same: Vec<usize> = (0..views.len())
@@ -400,7 +490,7 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
             if sound { *first_of.entry(views[i]).or_insert(i) } else { i }
         })
         .collect();
-    let fingerprint = |i: usize| -> Result<Option<Done>> {
+    let make_once = |i: usize| -> Result<Option<Done<T>>> {
         if same[i] != i {
             return Ok(None);
         }
@@ -409,12 +499,13 @@ fn fingerprint_texts(context: &FingerprintContext, url: &str, batch: &DocumentBa
             Ok(None) => return Ok(Some(Ok(None))),
             Err(reason) => return Ok(Some(Err(reason))),
         };
-        let done = std::panic::catch_unwind(AssertUnwindSafe(|| context.fingerprinter.fingerprint(text)));
+        let done = std::panic::catch_unwind(AssertUnwindSafe(|| make(text)));
         done.map(|done| Some(Ok(Some(done)))).map_err(|panic| {
             Fault::internal("fingerprinting", format!("{url} row {}: {}", batch.rows[i], panic_text(&*panic)))
         })
     };
-    let done: Vec<Option<Done>> = in_pool(|| (0..views.len()).into_par_iter().map(fingerprint).collect::<Result<_>>())?;
+    let done: Vec<Option<Done<T>>> =
+        in_pool(|| (0..views.len()).into_par_iter().map(make_once).collect::<Result<_>>())?;
     let of_text = |&i: &usize| {
         let unknown = || defect(format!("{url} row {}: not fingerprinted", batch.rows[i]));
         done[i].clone().ok_or_else(unknown)

@@ -24,12 +24,14 @@ mod query_slices;
 mod stream;
 
 pub use batch::{
-    CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, NightWords, QueryBatch, RowColumns, SkipReason, Sources,
-    WordSpill, batch_of_stored, dataset,
+    ArrivingWords, CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, NightWords, QueryBatch, RowColumns, SkipReason,
+    Sources, WordSpill, WordsOfTexts, batch_of_stored, dataset,
 };
 pub use engine::{Engine, Weighed, Workers};
 pub use file_reading::FileReading;
-pub use fingerprint_task::{FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, fingerprint_task};
+pub use fingerprint_task::{
+    FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, SentWords, WantedTexts, fingerprint_task,
+};
 pub use map::{
     ClassPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Undecided, Want,
     judged_pairs, map_task, pair_schema,

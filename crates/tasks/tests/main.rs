@@ -6,3 +6,4 @@ mod progress;
 mod spans;
 mod support;
 mod undecided;
+mod words;

@@ -137,13 +137,14 @@ impl ProfileJudge {
         nearest_undecided(&mut undecided, self.judge.config.max_looks);
         let Some(words) = &batch.words else { return Ok(JudgeCounts { n_undecided, ..JudgeCounts::default() }) };
         let mut first: HashMap<u32, u32> = HashMap::new();
-        for row in batch.rows().filter(|&row| words.has(row)) {
+        for row in batch.rows().filter(|&row| batch.have_words.get(row).is_some()) {
             if let Some(class) = classes.of(row) {
                 first.entry(class).or_insert(row);
             }
         }
         let first = |class| first.get(&class).copied();
-        let (judged, n_read) = read_undecided(&self.judge, words, first, undecided, &Progress::default())?;
+        let (judged, n_read) =
+            read_undecided(&self.judge, |row| words.read(row), first, undecided, &Progress::default())?;
         let judged = JudgedPairs::new(judged);
         for pair in pairs {
             let both = classes.of(pair.a).zip(classes.of(pair.b));

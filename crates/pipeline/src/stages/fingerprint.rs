@@ -18,8 +18,8 @@ use nearprint_storage::{IfExists, InputFile, Progress, Storage};
 use nearprint_store::JoinedNights;
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
-    KeepKey, QueryBatch, RowColumns, SkipReason, TaskBatch, TaskBatches, Weighed, WordSpill, fingerprint_task,
-    received,
+    KeepKey, QueryBatch, RowColumns, SentWords, SkipReason, TaskBatch, TaskBatches, Weighed, WordSpill,
+    fingerprint_task, received,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
@@ -30,6 +30,7 @@ use crate::error::TooManyBadRows;
 use crate::overlaps;
 use crate::remaining_time::RemainingTime;
 use crate::resources::Resources;
+use crate::stages::texts_elsewhere::TextsElsewhere;
 
 /// The request to fingerprint documents.
 #[derive(Debug, Clone)]
@@ -146,6 +147,8 @@ pub struct Fingerprinted {
     pub batch: QueryBatch,
     /// The counts.
     pub counts: FingerprintCounts,
+    /// What brings the words of texts for the judge, if there is one and they are not with the batch.
+    pub texts: Option<TextsElsewhere>,
     documents: Arc<Documents>,
     urls: FileUrls,
     notes: FileNote,
@@ -192,6 +195,9 @@ fn all_bad_files(documents: &Documents, urls: &FileUrls, notes: &FileNote) -> Ve
     all
 }
 
+/// The bytes of the row of a document as it travels, with an id of some 60 bytes.
+const ROW_BYTES: u64 = 200;
+
 /// The number of bad rows past the limit at which a run stops, without listing them all.
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
@@ -223,19 +229,13 @@ pub async fn fingerprint_documents(
         None => work.progress.start("fingerprint", "bytes", documents.n_bytes()),
     }
     let mut collecting = Collecting::new(&request.keep, request.source.as_deref(), resources.counted_bytes());
-    if request.profile.judge().is_some() {
+    if request.profile.judge().is_some() && work.engine.is_none() {
         collecting = collecting.with_words(WordSpill::create(resources.temp_dir()?)?);
     }
     let mut notes = FileNote::default();
     let reading = Reading { request, documents: &documents, revisits, urls: &urls, work };
-    reading
-        .collect(
-            tasks(&documents, &documents.ranges_to_join(), FileReading::first)?,
-            &mut collecting,
-            &mut notes,
-            ahead,
-        )
-        .await?;
+    let mut tasks = tasks_of(&documents, &documents.ranges_to_join(), FileReading::first)?;
+    reading.collect(tasks.clone(), &mut collecting, &mut notes, ahead).await?;
     let again = unjoined(&documents, &notes);
     if !again.is_empty() {
         let ranges: Vec<DocumentRange> =
@@ -243,10 +243,14 @@ pub async fn fingerprint_documents(
         for file in again.values() {
             tracing::warn!(file, "its spans do not join: it is read again, from its beginning");
         }
-        reading.collect(tasks(&documents, &ranges, FileReading::again)?, &mut collecting, &mut notes, None).await?;
+        let more = tasks_of(&documents, &ranges, FileReading::again)?;
+        reading.collect(more.clone(), &mut collecting, &mut notes, None).await?;
+        tasks.extend(more);
     }
     let left_out: BTreeSet<FileReading> = notes.bad.keys().chain(again.keys()).copied().collect();
     notes.passed.retain(|(reading, _), _| !left_out.contains(reading));
+    tasks.retain(|Weighed { task, .. }| !left_out.contains(&task.reading));
+    let texts = reading.texts_elsewhere(tasks)?;
     let (on_duplicate_id, max_repeated_ids) = (input.on_duplicate_id, input.max_repeated_ids);
     let policy = CollectPolicy { on_duplicate_id, max_repeated_ids, left_out };
     let mut in_order = collecting.in_order(&policy, |file| urls.of(file.into()).to_owned())?;
@@ -265,7 +269,7 @@ pub async fn fingerprint_documents(
     let counts = counts(&batch, &bad_rows, n_passed_revisits, &documents, &notes, &bad_files);
     refuse_nothing_read(&bad_files, counts.n_files)?;
     warn(&bad_files, &counts);
-    Ok(Fingerprinted { batch, counts, documents, urls, notes })
+    Ok(Fingerprinted { batch, counts, texts, documents, urls, notes })
 }
 
 /// What all readings of the documents share.
@@ -309,12 +313,11 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Returns the batches of all tasks, in any order.
-    fn batches(self, tasks: Vec<Weighed<FingerprintTask>>) -> Result<TaskBatches> {
+    /// Returns the specification of the tasks. Words go to the judge with the documents, unless they would have to travel.
+    fn spec(self) -> Result<FingerprintSpec> {
         let Self { request, documents, revisits, work, .. } = self;
         let workers = work.engine.map(|engine| engine.workers()).transpose()?;
-        let threads = workers.map_or(work.resources.n_threads(), |workers| workers.threads);
-        let spec = FingerprintSpec {
+        Ok(FingerprintSpec {
             columns: documents.columns().clone(),
             keep_types: documents.keep_types().iter().map(ToString::to_string).collect(),
             profile: request.profile.clone(),
@@ -322,16 +325,36 @@ impl Reading<'_> {
             max_doc_bytes: request.input.max_doc_bytes,
             passes_over_files: request.input.max_bad_files > 0,
             revisits,
+            words: if workers.is_some() { SentWords::Marks } else { SentWords::Whole },
             memory_limit: workers.map_or(work.resources.memory_limit, |workers| Some(workers.memory_bytes)),
-            threads,
-        };
+            threads: workers.map_or(work.resources.n_threads(), |workers| workers.threads),
+        })
+    }
+
+    /// Returns what reads texts again whose words did not come with the documents. `tasks` are those whose documents count.
+    fn texts_elsewhere(self, tasks: Vec<Weighed<FingerprintTask>>) -> Result<Option<TextsElsewhere>> {
+        let CommandContext { storage, resources, engine, .. } = self.work;
+        let Some(engine) = engine.filter(|_| self.request.profile.judge().is_some()) else { return Ok(None) };
+        let (engine, storage, resources) = (Arc::clone(engine), storage.clone(), resources.clone());
+        Ok(Some(TextsElsewhere { engine, storage, resources, spec: self.spec()?, tasks }))
+    }
+
+    /// Returns the batches of all tasks, in any order.
+    fn batches(self, tasks: Vec<Weighed<FingerprintTask>>) -> Result<TaskBatches> {
+        let Self { documents, work, .. } = self;
+        let spec = self.spec()?;
         if let Some(engine) = work.engine {
             let n_tasks = tasks.len();
+            let tasks = match documents.n_rows() {
+                Some(n) => Weighed::sharing(tasks, n.saturating_mul(ROW_BYTES)),
+                None => tasks,
+            };
             let messages = engine.fingerprint(&spec, tasks, work.storage, work.progress);
             return received(messages, n_tasks, &Form::Batches);
         }
         let context = FingerprintContext::with_documents(&spec, Arc::clone(documents), work.progress.clone())?;
         let context = Arc::new(context);
+        let threads = spec.threads;
         // Each task is spawned when it is polled, and is done before another one takes its place.
         let run = move |Weighed { task, .. }: Weighed<FingerprintTask>| fingerprint_task(&context, &task);
         Ok(futures::stream::iter(tasks).map(run).flatten_unordered(threads).boxed())
@@ -340,7 +363,7 @@ impl Reading<'_> {
 
 /// Returns the tasks for ranges of the documents. `reading` says which reading of a file, of which it gets the position,
 /// this is. The bytes of a file are shared equally by its ranges.
-fn tasks(
+fn tasks_of(
     documents: &Documents,
     ranges: &[DocumentRange],
     reading: impl Fn(usize) -> FileReading,

@@ -12,10 +12,10 @@ use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_fingerprint::{Alike, Judge};
+use nearprint_fingerprint::{Alike, Judge, TextWords};
 use nearprint_join::{JudgedPair, JudgedPairs, QueryRows, UndecidedPair};
 use nearprint_storage::{Progress, blocking, in_pool, locked};
-use nearprint_tasks::{MapContext, NightWords, QueryBatch, Undecided, judged_pairs, pair_schema};
+use nearprint_tasks::{MapContext, QueryBatch, Undecided, WordsOfTexts, judged_pairs, pair_schema};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 use crate::operators::probe_exec::Notes;
 use crate::operators::task_exec::Tasks;
+use crate::stages::texts_elsewhere::TextsElsewhere;
 
 /// What a night's judge read, and what it found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,9 +49,10 @@ impl JudgeCounts {
 }
 
 /// The judge of a join. It reads once, however many passes the join has.
-#[derive(Debug)]
 pub(crate) struct NightJudge {
     pub(crate) judge: Judge,
+    /// What brings the words of texts that are not with the documents.
+    texts: Option<TextsElsewhere>,
     done: OnceLock<Done>,
 }
 
@@ -62,8 +64,8 @@ struct Done {
 }
 
 impl NightJudge {
-    pub(crate) fn new(judge: Judge) -> Self {
-        Self { judge, done: OnceLock::new() }
+    pub(crate) fn new(judge: Judge, texts: Option<TextsElsewhere>) -> Self {
+        Self { judge, texts, done: OnceLock::new() }
     }
 
     /// Returns whether the pairs are read already.
@@ -82,34 +84,63 @@ impl NightJudge {
         self.done.get().map(of).unwrap_or_default()
     }
 
-    /// Reads the pairs of a pass. `n_undecided` is the number of pairs that its map tasks counted.
-    fn read(&self, context: &MapContext, undecided: Vec<UndecidedPair>, n_undecided: u64) -> Result<()> {
+    /// Brings the words of the pairs of a pass, if they are not with the documents.
+    async fn bring(
+        &self,
+        MapContext { batch, rows, progress, .. }: &MapContext,
+        undecided: &[UndecidedPair],
+        max_bytes: usize,
+    ) -> Result<Option<WordsOfTexts>> {
+        let Some(texts) = self.texts.as_ref().filter(|_| batch.words.is_none() && !undecided.is_empty()) else {
+            return Ok(None);
+        };
+        let mut classes: Vec<u32> = undecided.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let hash = |class| batch.text_hashes.get(first_with_words(batch, rows, class)?).copied();
+        let mut wanted: Vec<[u8; 16]> = classes.into_iter().filter_map(hash).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        texts.words(&wanted, batch.len(), max_bytes, progress).await.map(Some)
+    }
+
+    /// Reads the pairs of a pass. `n_undecided` is the number of pairs that its map tasks counted. `brought` are the words that
+    /// are not with the documents.
+    fn read(
+        &self,
+        context: &MapContext,
+        undecided: Vec<UndecidedPair>,
+        n_undecided: u64,
+        brought: Option<&WordsOfTexts>,
+    ) -> Result<()> {
         let MapContext { batch, rows, progress, .. } = context;
         progress.start("judge", "pairs", undecided.len() as u64);
         let first = |class| first_with_words(batch, rows, class);
-        let (pairs, n_read) = match &batch.words {
-            Some(words) => in_pool(|| read_undecided(&self.judge, words, first, undecided, progress))?,
-            None => (Vec::new(), 0),
+        let read = |row: u32| match (&batch.words, &brought) {
+            (Some(words), _) => words.read(row),
+            (None, Some(words)) => batch.text_hashes.get(row).map_or(Ok(None), |hash| words.read(hash)),
+            (None, None) => Ok(None),
         };
+        let (pairs, n_read) = in_pool(|| read_undecided(&self.judge, read, first, undecided, progress))?;
         let done = Done { pairs: Arc::new(JudgedPairs::new(pairs)), n_undecided, n_read };
         self.done.set(done).map_err(|_| Fault::internal("judge", "the pairs of a join were read twice"))
     }
 }
 
-/// Reads pairs of classes, and returns those whose texts are alike and the number of pairs that were read. `first` gives
-/// the row whose words stand for those of a class, or `None` if the night has no words of it.
+/// Reads pairs of classes, and returns those whose texts are alike and the number of pairs that were read. `read` gives the
+/// words of a row, and `first` the row whose words stand for those of a class, or `None` if the night has no words of it.
 ///
 /// # Errors
-/// The file of the words cannot be read.
+/// The words of a row cannot be read.
 pub fn read_undecided(
     judge: &Judge,
-    words: &NightWords,
+    read: impl Fn(u32) -> Result<Option<TextWords>> + Sync,
     first: impl Fn(u32) -> Option<u32> + Sync,
     mut pairs: Vec<UndecidedPair>,
     progress: &Progress,
 ) -> Result<(Vec<JudgedPair>, u64)> {
     pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
-    let words_of = |class: u32| first(class).map_or(Ok(None), |row| words.read(row));
+    let words_of = |class: u32| first(class).map_or(Ok(None), &read);
     let of_first: Vec<&[UndecidedPair]> = pairs.chunk_by(|x, y| x.a == y.a).collect();
     let read = of_first.into_par_iter().map(|pairs| {
         progress.advance(pairs.len() as u64);
@@ -129,8 +160,7 @@ pub fn read_undecided(
 
 /// Returns the first row of a class that has its text in this night.
 fn first_with_words(batch: &QueryBatch, rows: &QueryRows, class: u32) -> Option<u32> {
-    let words = batch.words.as_ref()?;
-    rows.members(class).iter().copied().find(|&row| words.has(row))
+    rows.members(class).iter().copied().find(|&row| batch.have_words.get(row).is_some())
 }
 
 /// The pairs of a pass that the judge takes for near-duplicates, once the map tasks have told all that is undecided.
@@ -165,11 +195,12 @@ impl Tasks for JudgeTask {
             let mut told = own.told.clone();
             told.wait_for(|told| *told).await.map_err(|_| Fault::try_again("the run was cancelled".to_owned()))?;
             if !own.judge.is_done() {
-                let reading = Arc::clone(&own);
+                let (reading, undecided) = (Arc::clone(&own), own.undecided.take());
+                let brought = own.judge.bring(&own.context, &undecided, own.undecided.max_bytes()).await?;
                 blocking::<_, Fault>("judge", move || {
-                    let JudgeTask { judge, context, undecided, notes, .. } = &*reading;
+                    let JudgeTask { judge, context, notes, .. } = &*reading;
                     let n_undecided = locked(&notes.counts).n_undecided;
-                    judge.read(context, undecided.take(), n_undecided)
+                    judge.read(context, undecided, n_undecided, brought.as_ref())
                 })
                 .await?;
             }

@@ -12,3 +12,4 @@ pub(crate) mod orphans;
 pub(crate) mod sources;
 pub(crate) mod store_run;
 pub(crate) mod stubs;
+pub(crate) mod texts_elsewhere;

@@ -225,6 +225,7 @@ impl Redeciding<'_> {
             decides,
             loss,
             judge: None,
+            texts: None,
             held_bytes,
         };
         let progress = Progress::default();

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PIECE_BYTES = 8 << 20
-"""The bytes of documents whose rows come to the driver at once, about. Spark holds a piece whole, and more than once, in the JVM of
-an executor and in that of the driver; the rows of short documents take several times the bytes of their files."""
+"""The bytes of rows that come to the driver at once, about, or those of files whose number of documents is not known. Spark holds a
+piece whole, and more than once, in the JVM of an executor and in that of the driver."""
 
 FETCHED_WORKERS = (8, 32)
 """A query on Spark Connect brings the rows of `PIECE_BYTES` for each worker; fewer and more workers than these count as so many."""

@@ -83,9 +83,11 @@ pub struct Collecting<'a> {
     pub(super) keep: Vec<KeepColumn>,
     keep_bytes: usize,
     pub(super) bad_rows: Vec<BadRow>,
-    /// The places of the words of texts in `spill`.
+    /// Which texts have words that a judge may read.
+    pub(super) have_words: Column<()>,
+    /// The places of these words in `spill`.
     pub(super) words: Column<WordPlace>,
-    /// The file of the words, if a judge may read them.
+    /// The file of the words, if they come with the documents.
     pub(super) spill: Option<WordSpill>,
     /// The revisits among the arrivals, each with the record whose text it has. They have no text here.
     pub(super) revisits: Vec<(u32, Target)>,
@@ -127,6 +129,7 @@ impl<'a> Collecting<'a> {
             keep: keys.iter().filter(|key| key.column != LENGTH).map(|_| Vec::new()).collect(),
             keep_bytes: 0,
             bad_rows: Vec::new(),
+            have_words: Column::default(),
             words: Column::default(),
             spill: None,
             revisits: Vec::new(),
@@ -175,7 +178,7 @@ impl<'a> Collecting<'a> {
         let sources = self.source.map(|source| strings_of(&columns, &format!("{KEEP_PREFIX}{source}"))).transpose()?;
         self.keep_values(&columns, &(0..batch.num_rows()).map(|at| Some(reason_of(at).is_none())).collect())?;
         self.refuse_too_large(batch.num_rows())?;
-        let words = words.zip(self.spill.as_mut()).map(|(words, spill)| spill.push(words)).transpose()?;
+        let places = words.zip(self.spill.as_mut()).map(|(words, spill)| spill.push(words)).transpose()?;
         // Each column takes one value of each document and none of other rows: a document is its position in all of them.
         for at in 0..batch.num_rows() {
             if let Some(reason) = reason_of(at) {
@@ -193,7 +196,8 @@ impl<'a> Collecting<'a> {
             self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
             self.newest_by.push(newest.filter(|newest| newest.is_valid(at)).map(|newest| newest.value(at)));
             self.text_hashes.push(fixed(text_hashes, at));
-            self.words.push(words.as_ref().and_then(|words| words[at]));
+            self.have_words.push(words.filter(|words| words.is_valid(at)).map(|_| ()));
+            self.words.push(places.as_ref().and_then(|places| places[at]));
             let revisit_of = revisit_of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
             if let Some(of) = revisit_of {
                 let [from, to] = revisit_newest_by.each_ref();
@@ -217,7 +221,7 @@ impl<'a> Collecting<'a> {
         debug_assert!(
             [self.low_halves.n_rows(), self.sketches.n_rows(), self.n_features.n_rows()] == [n; 3]
                 && [self.text_hashes.n_rows(), self.skipped.n_rows(), self.lengths.n_rows()] == [n; 3]
-                && [self.newest_by.n_rows(), self.words.n_rows()] == [n; 2],
+                && [self.newest_by.n_rows(), self.have_words.n_rows(), self.words.n_rows()] == [n; 3],
             "each document has its place in every column"
         );
         Ok(())
@@ -294,6 +298,7 @@ impl<'a> Collecting<'a> {
             + self.lengths.memory_bytes()
             + self.sources.memory_bytes()
             + self.newest_by.memory_bytes()
+            + self.have_words.memory_bytes()
             + self.words.memory_bytes()
             + self.keep_bytes
             + self.revisit_bytes

@@ -180,6 +180,7 @@ impl<'a> InOrder<'a> {
         columns.text_hashes.push(text.text_hash);
         columns.skipped.push(text.skipped);
         columns.lengths.push(None);
+        columns.have_words.push(None);
         columns.words.push(None);
         place
     }
@@ -220,6 +221,7 @@ impl<'a> InOrder<'a> {
             skipped: collecting.skipped.take(texts),
             lengths,
             sources,
+            have_words: collecting.have_words.take(texts),
             words,
             revisits,
             bad_rows: collecting.bad_rows,

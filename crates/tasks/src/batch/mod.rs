@@ -20,4 +20,4 @@ pub use query_batch::{QueryBatch, SkipReason, Sources};
 pub use row_columns::RowColumns;
 pub(crate) use row_columns::fixed_size_binary;
 pub use stored::batch_of_stored;
-pub use words::{NightWords, WordSpill};
+pub use words::{ArrivingWords, NightWords, WordSpill, WordsOfTexts};

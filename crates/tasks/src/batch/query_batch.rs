@@ -97,7 +97,10 @@ pub struct QueryBatch {
     pub sources: Option<Sources>,
     /// The rows by the configured keep order, then by id. `None` means the order of the ids.
     pub keep_order: Option<Vec<u32>>,
-    /// The words of the texts, if a judge may read them.
+    /// The documents whose texts have words that a judge may read. Texts of earlier nights, and those that are too short, have
+    /// none.
+    pub have_words: Column<()>,
+    /// These words, if they came with the documents.
     pub words: Option<NightWords>,
     /// The documents whose record is a revisit: they have the text of another record.
     pub revisits: RowSet,
@@ -267,6 +270,7 @@ impl QueryBatch {
             lengths: self.lengths.take(&left),
             sources: self.sources.map(of_sources),
             keep_order,
+            have_words: self.have_words.take(&left),
             words: self.words.map(|words| words.take(&left)),
             revisits,
             bad_rows: self.bad_rows,
@@ -293,6 +297,7 @@ impl QueryBatch {
             + self.skipped.memory_bytes()
             + self.lengths.memory_bytes()
             + self.sources.as_ref().map_or(0, Sources::memory_bytes)
+            + self.have_words.memory_bytes()
             + self.words.as_ref().map_or(0, NightWords::memory_bytes)
             + self.keep_order.as_ref().map_or(0, |order| order.capacity() * 4)
             + self.revisits.memory_bytes()

@@ -1,5 +1,6 @@
 //! The words of a night's texts, in a temporary file: what the judge reads.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -7,11 +8,16 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{Array, LargeBinaryArray};
+use arrow::array::{Array, AsArray, BooleanArray, LargeBinaryArray, RecordBatch};
+use arrow::compute::filter;
 use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::TextWords;
 use nearprint_join::Column;
+use nearprint_parquet::schema::TEXT_HASH;
+use nearprint_parquet::{Columns, fixed};
 use nearprint_storage::TempFolder;
+
+use super::query_batch::WORDS;
 
 fn defect(reason: impl Display) -> Fault {
     Fault::internal("words", reason)
@@ -84,7 +90,17 @@ pub(super) struct SpilledWords {
     _folder: TempFolder,
 }
 
-/// The words of the texts of a batch, by row. Rows have none if their texts are of earlier nights, or too short.
+impl SpilledWords {
+    fn read(&self, WordPlace { start, n_bytes }: WordPlace) -> Result<TextWords> {
+        let Self { file, path, .. } = self;
+        let mut bytes = vec![0; n_bytes as usize];
+        file.read_exact_at(&mut bytes, start).map_err(Fault::io(path))?;
+        let damaged = || defect(format!("{}: the words at {start} are not those that were written", path.display()));
+        TextWords::of_bytes(&bytes).ok_or_else(damaged)
+    }
+}
+
+/// The words of the texts of a batch, by row.
 #[derive(Debug, Clone)]
 pub struct NightWords {
     pub(super) file: Arc<SpilledWords>,
@@ -92,23 +108,12 @@ pub struct NightWords {
 }
 
 impl NightWords {
-    /// Returns whether a row has its words here.
-    #[must_use]
-    pub fn has(&self, row: u32) -> bool {
-        self.places.get(row).is_some()
-    }
-
     /// Reads the words of a row. `None` means that it has none here.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn read(&self, row: u32) -> Result<Option<TextWords>> {
-        let Some(&WordPlace { start, n_bytes }) = self.places.get(row) else { return Ok(None) };
-        let SpilledWords { file, path, .. } = &*self.file;
-        let mut bytes = vec![0; n_bytes as usize];
-        file.read_exact_at(&mut bytes, start).map_err(Fault::io(path))?;
-        let damaged = || defect(format!("{}: the words at {start} are not those that were written", path.display()));
-        TextWords::of_bytes(&bytes).map(Some).ok_or_else(damaged)
+        self.places.get(row).map(|&place| self.file.read(place)).transpose()
     }
 
     /// Returns the words of some rows, in their order.
@@ -118,5 +123,77 @@ impl NightWords {
 
     pub(super) fn memory_bytes(&self) -> usize {
         self.places.memory_bytes()
+    }
+}
+
+/// The words of some texts while they arrive, as fingerprint tasks return them that are asked for
+/// [these](crate::SentWords::Only) alone.
+#[derive(Debug)]
+pub struct ArrivingWords {
+    spill: WordSpill,
+    places: HashMap<[u8; 16], WordPlace>,
+}
+
+impl ArrivingWords {
+    /// The bytes that a text takes here in memory, at most: a table may be half empty, and while it grows there is a smaller one.
+    pub const BYTES_OF_TEXT: usize = 3 * (size_of::<([u8; 16], WordPlace)>() + 1);
+
+    /// Returns the words of no texts, for which there is a file.
+    #[must_use]
+    pub fn new(spill: WordSpill) -> Self {
+        Self { spill, places: HashMap::new() }
+    }
+
+    /// Adds the rows of a task. A text that several tasks have counts once.
+    ///
+    /// # Errors
+    /// The file cannot be written, or the rows are not those of such a task.
+    pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
+        let columns = Columns { batch: rows, file: "words of texts" };
+        let hashes = columns.bytes::<16>(TEXT_HASH)?;
+        let (mut new_hashes, mut new) = (Vec::new(), Vec::with_capacity(rows.num_rows()));
+        for at in 0..rows.num_rows() {
+            let hash: [u8; 16] = fixed(hashes, at).ok_or_else(|| defect("a text without a hash"))?;
+            let is_new = !self.places.contains_key(&hash);
+            new.push(is_new);
+            new_hashes.extend(is_new.then_some(hash));
+        }
+        let words = filter(columns.get(WORDS)?, &BooleanArray::from(new)).map_err(defect)?;
+        let words = words.as_binary_opt::<i64>().ok_or_else(|| defect("words that are no bytes"))?;
+        for (hash, place) in new_hashes.into_iter().zip(self.spill.push(words)?) {
+            self.places.insert(hash, place.ok_or_else(|| defect("a text without words"))?);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the words of a text have arrived.
+    #[must_use]
+    pub fn has(&self, text_hash: &[u8; 16]) -> bool {
+        self.places.contains_key(text_hash)
+    }
+
+    /// Ends writing.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(self) -> Result<WordsOfTexts> {
+        Ok(WordsOfTexts { file: self.spill.finish()?, places: self.places })
+    }
+}
+
+/// The words of some texts, by the hashes of the texts.
+#[derive(Debug)]
+pub struct WordsOfTexts {
+    file: SpilledWords,
+    places: HashMap<[u8; 16], WordPlace>,
+}
+
+impl WordsOfTexts {
+    /// Reads the words of a text. `None` means that they are not here.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(&self, text_hash: &[u8; 16]) -> Result<Option<TextWords>> {
+        self.places.get(text_hash).map(|&place| self.file.read(place)).transpose()
     }
 }
