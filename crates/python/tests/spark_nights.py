@@ -17,6 +17,9 @@ _spec = importlib.util.spec_from_file_location("cluster", ROOT / "evidence/spark
 cluster_module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(cluster_module)
 
+FEW_AT_ONCE = {"spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
+"""The pairs of a night come so slowly that the judge asks for texts before all are there."""
+
 SAMPLE = ["--config", str(ROOT / "jobs/sample.toml"), "--json"]
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import nearprint.spark
 import pytest
-from spark_nights import SAMPLE, cluster_module, damaged_crawl, options, published
+from spark_nights import FEW_AT_ONCE, SAMPLE, cluster_module, damaged_crawl, options, published
 
 from conftest import ROOT
 
@@ -126,7 +126,7 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
     job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19"]
     here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
     assert here.returncode == 0, here.stderr
-    there = submitted(cluster, tmp_path, "sessions.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"))
+    there = submitted(cluster, tmp_path, "sessions.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"), **FEW_AT_ONCE)
     assert there.returncode == 0, there.stdout
     assert published(tmp_path / "here") == published(tmp_path / "there")
 

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from spark_nights import SAMPLE, cluster_module, damaged_crawl, options, published
+from spark_nights import FEW_AT_ONCE, SAMPLE, cluster_module, damaged_crawl, options, published
 
 from conftest import ROOT
 
@@ -18,7 +18,7 @@ pytest.importorskip("grpc_status")
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     with cluster_module.Cluster(tmp_path_factory.mktemp("connect")) as cluster:
-        yield cluster.start_server()
+        yield cluster.start_server(conf=FEW_AT_ONCE)
 
 
 def begun(address, *arguments, settings=""):

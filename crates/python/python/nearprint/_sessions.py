@@ -26,6 +26,7 @@ from ._spark_errors import NO_WORKER, no_worker, told
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark import StatusTracker
     from pyspark.sql import DataFrame, SparkSession
 
 PIECE_BYTES = 8 << 20
@@ -63,8 +64,17 @@ class Kept(Protocol):
     def value(self) -> Any: ...
 
 
+class Watch(Protocol):
+    """Looks at the work of one stage. Two stages may be under way at once."""
+
+    def look(self, n_shares: int) -> tuple[bool, int]:
+        """Whether a worker has taken a task, and how many shares are done."""
+
+
 class Session(abc.ABC):
-    """A session of Spark. Its methods are called from other threads than the one that made it."""
+    """A session of Spark. Its methods are called from other threads than the one that made it, and `unordered` also while what
+    `sorted` returned is iterated over.
+    """
 
     why_idle = NO_WORKER
     """Why no worker may take a task."""
@@ -110,9 +120,9 @@ class Session(abc.ABC):
 
     def sorted(self, work: Work, n_shares: int, progress: _nearprint.Progress) -> Iterator[pa.Array]:
         """Iterates over the messages of shares in their order, each once."""
-        with self._watched(n_shares, progress):
+        with self._watched(n_shares, progress) as watch:
             reduced = self._frame(work, 0, n_shares).select("message").distinct().orderBy("message")
-            for message in self._rows(reduced.mapInArrow(_pack, "message binary")):
+            for message in self._rows(reduced.mapInArrow(_pack, "message binary"), watch):
                 yield from _unpacked(message)
 
     def _frame(self, work: Work, begin: int, end: int) -> DataFrame:
@@ -120,18 +130,20 @@ class Session(abc.ABC):
         return numbers.mapInArrow(work, "task bigint, message binary")
 
     @abc.abstractmethod
-    def _rows(self, frame: DataFrame) -> Iterator[bytes]:
+    def _rows(self, frame: DataFrame, watch: Any) -> Iterator[bytes]:
         """Iterates over the only column of a frame."""
 
     @abc.abstractmethod
-    def _look(self, n_shares: int) -> tuple[bool, int]:
-        """Whether a worker has taken a task since `_watched` began, and how many shares are done."""
+    def _watched(
+        self, n_shares: int, progress: _nearprint.Progress | None
+    ) -> contextlib.AbstractContextManager[Watch]:
+        """Watches the work of a stage that begins."""
 
     @contextlib.contextmanager
-    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
+    def _looked_at(self, watch: Watch, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
         """Reports the share of the work that is done, and ends work of which no worker takes a task."""
         done, idle = threading.Event(), threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(n_shares, progress, done, idle), daemon=True)
+        watcher = threading.Thread(target=self._look, args=(watch, n_shares, progress, done, idle), daemon=True)
         watcher.start()
         try:
             yield
@@ -141,12 +153,17 @@ class Session(abc.ABC):
             done.set()
             watcher.join()
 
-    def _watch(
-        self, n_shares: int, progress: _nearprint.Progress | None, done: threading.Event, idle: threading.Event
+    def _look(
+        self,
+        watch: Watch,
+        n_shares: int,
+        progress: _nearprint.Progress | None,
+        done: threading.Event,
+        idle: threading.Event,
     ) -> None:
         begun, next_warning, is_taken = time.monotonic(), IDLE_SECONDS, False
         while not done.wait(LOOK_SECONDS):
-            taken, n_done = self._look(n_shares)
+            taken, n_done = watch.look(n_shares)
             is_taken = is_taken or taken
             if progress:
                 progress.reach(n_done / max(n_shares, 1))
@@ -169,7 +186,6 @@ class Classic(Session):
         super().__init__(spark, name)
         self.context = spark.sparkContext
         self.broadcasts: list[Any] = []
-        self.jobs_before: set[int] = set()
 
     def slots(self, asked: int | None) -> tuple[int, int]:
         threads = int(self.context.getConf().get("spark.task.cpus", "1"))
@@ -197,28 +213,36 @@ class Classic(Session):
         # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece. The hash of a
         # message says which piece has it, so that pieces are about equal, and the same after a retry.
         n_pieces = max(2 * n_workers, sum(weights) // PIECE_BYTES)
-        with self._watched(len(weights), progress):
+        with self._watched(len(weights), progress) as watch:
             moved = self._frame(work, 0, len(weights)).select("message").repartition(n_pieces, "message")
-            yield from map(_column, self._rows(moved))
+            yield from map(_column, self._rows(moved, watch))
 
-    def _rows(self, frame: DataFrame) -> Iterator[bytes]:
+    def _rows(self, frame: DataFrame, watch: _Jobs) -> Iterator[bytes]:
         self.context.setJobGroup(self.tag, self.name)
         # Not frame.toLocalIterator: Spark 4.3 keeps the rows of all jobs that belong to a query, even after it has ended, and the
         # jobs of an RDD belong to none.
         return (bytes(row.message) for row in frame.rdd.toLocalIterator(prefetchPartitions=True))
 
     @contextlib.contextmanager
-    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
-        self.jobs_before = set(self.context.statusTracker().getJobIdsForGroup(self.tag))
-        with super()._watched(n_shares, progress):
-            yield
+    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[_Jobs]:
+        jobs = _Jobs(self.context.statusTracker(), self.tag)
+        with self._looked_at(jobs, n_shares, progress):
+            yield jobs
 
-    def _look(self, n_shares: int) -> tuple[bool, int]:
-        tracker, is_taken, n_done = self.context.statusTracker(), False, 0
-        for job in set(tracker.getJobIdsForGroup(self.tag)) - self.jobs_before:
-            info = tracker.getJobInfo(job)
+
+class _Jobs:
+    """The jobs of a session that begin after this is made."""
+
+    def __init__(self, tracker: StatusTracker, tag: str) -> None:
+        self.tracker, self.tag = tracker, tag
+        self.before = set(tracker.getJobIdsForGroup(tag))
+
+    def look(self, n_shares: int) -> tuple[bool, int]:
+        is_taken, n_done = False, 0
+        for job in set(self.tracker.getJobIdsForGroup(self.tag)) - self.before:
+            info = self.tracker.getJobInfo(job)
             for number in info.stageIds if info else ():
-                stage = tracker.getStageInfo(number)
+                stage = self.tracker.getStageInfo(number)
                 if stage:
                     is_taken = is_taken or stage.numActiveTasks + stage.numCompletedTasks > 0
                 # The stage that does the work has a task for each share.
@@ -237,9 +261,6 @@ class Connect(Session):
     def __init__(self, spark: SparkSession, name: str) -> None:
         super().__init__(spark, name)
         self.ended = False
-        self.own_threads: set[int] = set()
-        self.stages: dict[str | None, tuple[int, int]] = {}
-        self.is_taken = False
         self.has_reports = True
         self.is_lost = False
 
@@ -258,14 +279,13 @@ class Connect(Session):
         """The cores of the cluster: so many partitions a range has."""
         from pyspark.sql.functions import spark_partition_id
 
-        self._begin()
         try:
-            with self._watched(0, None):
+            with self._watched(0, None) as watch:
+                self._begin(watch)
                 return self.spark.range(MOST_CORES).select(spark_partition_id()).distinct().count()
         finally:
             # This thread may be the caller's.
             self.spark.removeTag(self.tag)
-            self.own_threads.clear()
 
     def _keep(self, value: Any) -> Kept:
         with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
@@ -300,11 +320,11 @@ class Connect(Session):
         # The server holds the rows of a whole query until they are fetched. Therefore each query is about a part of the shares, and
         # two are under way, so that the workers go on while the rows of one are fetched.
         fetches = fetches_of(weights, fetch_bytes(n_workers))
-        with self._watched(len(weights), progress), ThreadPoolExecutor(2) as threads:
+        with self._watched(len(weights), progress) as watch, ThreadPoolExecutor(2) as threads:
             under_way: collections.deque[Any] = collections.deque()
             try:
                 for begin, end in fetches:
-                    under_way.append(threads.submit(self._fetched, work, begin, end))
+                    under_way.append(threads.submit(self._fetched, work, begin, end, watch))
                     if len(under_way) == 2:
                         yield from map(_column, under_way.popleft().result())
                 while under_way:
@@ -313,39 +333,46 @@ class Connect(Session):
                 self.cancel()
                 raise
 
-    def _fetched(self, work: Work, begin: int, end: int) -> list[bytes]:
-        return list(self._rows(self._frame(work, begin, end).select("message")))
+    def _fetched(self, work: Work, begin: int, end: int, watch: _Reports) -> list[bytes]:
+        return list(self._rows(self._frame(work, begin, end).select("message"), watch))
 
-    def _rows(self, frame: DataFrame) -> Iterator[bytes]:
-        self._begin()
+    def _rows(self, frame: DataFrame, watch: _Reports) -> Iterator[bytes]:
+        self._begin(watch)
         for row in frame.toLocalIterator():
-            self.is_taken = True
+            watch.is_taken = True
             yield bytes(row.message)
-        self.is_taken = True
+        watch.is_taken = True
 
-    def _begin(self) -> None:
-        """Makes what this thread does part of the night."""
+    def _begin(self, watch: _Reports) -> None:
+        """Makes what this thread does part of the night, and of the stage that is watched."""
         if self.ended:
             raise Error("the night was stopped", kind="try_again", exit_code=75)
         self.spark.addTag(self.tag)
-        self.own_threads.add(threading.get_ident())
+        watch.own_threads.add(threading.get_ident())
 
     @contextlib.contextmanager
-    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[None]:
-        self.stages, self.is_taken = {}, False
+    def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[_Reports]:
+        watch = _Reports(self.has_reports)
         # The types of pyspark ask for a class of theirs, its code for anything that is called so.
-        handler: Any = self._reached
+        handler: Any = watch.reached
         self.spark.registerProgressHandler(handler)
         try:
-            with super()._watched(n_shares, progress):
-                yield
+            with self._looked_at(watch, n_shares, progress):
+                yield watch
         finally:
             self.spark.removeProgressHandler(handler)
 
-    def _reached(
-        self, stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool
-    ) -> None:
-        """Takes a report of the server, in the thread that fetches the rows of an operation."""
+
+class _Reports:
+    """What a server of Spark Connect reports of the operations of one stage."""
+
+    def __init__(self, has_reports: bool) -> None:
+        self.has_reports, self.is_taken = has_reports, False
+        self.own_threads: set[int] = set()
+        self.stages: dict[str | None, tuple[int, int]] = {}
+
+    def reached(self, stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+        """Takes a report, in the thread that fetches the rows of an operation."""
         if threading.get_ident() not in self.own_threads:
             return
         for stage in stages or ():
@@ -356,7 +383,7 @@ class Connect(Session):
             if stage.stage_id <= first:
                 self.stages[operation_id] = (stage.stage_id, max(n_done, stage.num_completed_tasks))
 
-    def _look(self, n_shares: int) -> tuple[bool, int]:
+    def look(self, n_shares: int) -> tuple[bool, int]:
         # A server that sends no reports does not say that nothing is taken.
         return self.is_taken or not self.has_reports, sum(n_done for _, n_done in list(self.stages.values()))
 
