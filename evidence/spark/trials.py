@@ -242,9 +242,9 @@ class Watched:
 
     def phase(self):
         """What the night does now: fingerprint, map, shuffle (some tasks of either have left their output for the next stage), reduce (a stage
-        that reads such output), or another word of its log."""
+        that reads such output), texts (the documents are read for the judge), or another word of its log."""
         text = self.logged()
-        words = re.findall(r"INFO (fingerprint|tables|join|decide|publish)[ (]", text)
+        words = re.findall(r"INFO (fingerprint|tables|join|texts|judge|decide|publish)[ (]", text)
         if not words:
             return "start"
         if words[-1] not in ("fingerprint", "join"):
@@ -303,8 +303,8 @@ def children_of(pid):
         return []
 
 
-PHASES = ("fingerprint", "shuffle", "map", "reduce")
-VICTIMS = ("executor", "worker", "python", "executor", "worker")
+PHASES = ("fingerprint", "shuffle", "map", "reduce", "texts")
+VICTIMS = ("executor", "worker", "python", "executor", "worker", "python")
 
 
 def kills(results, folder, options):
@@ -320,7 +320,7 @@ def kills(results, folder, options):
             delay, killed, phase = chance.uniform(0.0, 1.5), [], None
             deadline = time.monotonic() + 300
             while watched.process.poll() is None and time.monotonic() < deadline:
-                if not killed and (watched.phase() == wanted or watched.phase() in ("decide", "publish")):
+                if not killed and (watched.phase() == wanted or watched.phase() in ("judge", "decide", "publish")):
                     # The later stages are short.
                     time.sleep(delay if wanted in ("fingerprint", "map") else delay / 10)
                     phase = watched.phase()
@@ -331,6 +331,8 @@ def kills(results, folder, options):
                 os.killpg(watched.process.pid, signal.SIGKILL)
         found = bucket.sums(prefix)
         text = watched.logged()
+        if options.connect:
+            text += (folder / f"kills/cluster-{number}/server.log").read_text(encoding="utf-8", errors="replace")
         results.add(
             part="kills", connect=options.connect, number=number, seed=options.seed, what=what, wanted=wanted, phase=phase, delay=round(delay, 2), killed=bool(killed),
             exit_code=code, same=found == expected, n_files=len(found), lost_executors=len(re.findall("Lost executor", text)),
@@ -511,7 +513,7 @@ def memory(results, folder, options):
 
     def flags(way):
         places = {"store": place / way / "store", "output": place / way / "results"}
-        return ["--config", job, "--dt", "2026-01-01", "--json", *(part for key, at in places.items() for part in (f"--{key}", at))]
+        return ["--config", job, "--dt", "2026-01-01", "--json", "--no-breakers", *(part for key, at in places.items() for part in (f"--{key}", at))]
 
     began = time.monotonic()
     here = subprocess.run([str(part) for part in [NEARPRINT, "run", *flags("here")]], capture_output=True, text=True, check=False)

@@ -260,8 +260,12 @@ async fn stage(
     if work.engine.is_some() {
         refuse_beyond_driver(documents.n_rows(), work.resources)?;
     }
-    let judge_steps = if work.engine.is_some() { 2 } else { 1 };
-    let judge_steps = request.profile.judge().map_or(0, |_| judge_steps);
+    let judge_steps = match (request.profile.judge(), work.engine) {
+        (None, _) => 0,
+        (Some(_), None) => 1,
+        // The texts are read first.
+        (Some(_), Some(_)) => 2,
+    };
     work.progress.begin(N_STEPS + judge_steps + u32::from(request.pairs == PairsMode::All));
     let ahead = expected_ahead(work, request, plan).await?;
     let earlier = with_texts(plan, request);

@@ -268,7 +268,7 @@ fn a_night_whose_texts_are_gone_when_the_judge_asks_for_them_is_to_be_run_again(
     let ran = on_threads(run_on_engine(&storage, &night, &resources, &Progress::default(), &engine));
     let error = ran.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TryAgain, "{error}");
-    assert!(error.to_string().contains("texts are gone that were there"), "{error}");
+    assert!(error.to_string().contains("texts that the judge reads are gone"), "{error}");
     assert!(!folder.path().join("there").exists(), "nothing is published");
 }
 

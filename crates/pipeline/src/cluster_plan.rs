@@ -60,8 +60,8 @@ pub struct ClusterPlan {
     pub memory_bytes: usize,
 }
 
-/// Plans a join on a cluster, for the kernel of the `resources` of its driver. The result depends on the arguments and on that
-/// kernel alone.
+/// Plans a join on a cluster. `resources` are the driver's, and name the kernel. The result depends on the arguments alone, or on
+/// the kernel of this machine if they name none.
 ///
 /// ```
 /// use nearprint_pipeline::{ClusterRequest, PlanRequest, Resources, plan_on_cluster};

@@ -18,8 +18,8 @@ use crate::input::Input;
 
 /// An object that runs the tasks of a night, as `nearprint.spark` has one. `workers()` returns the number of processes,
 /// the threads of each and the bytes of each. `fingerprint(spec, tasks, s3, base, progress)` and `map(folder, tasks, s3,
-/// base, progress)` return iterators over columns of messages; `tasks` are pairs of a description and its bytes, and `base`
-/// is the folder below which their relative paths lie.
+/// base, progress)` return iterators over columns of messages; `tasks` are pairs of a description and its weight in bytes, and
+/// `base` is the folder below which their relative paths lie. `fingerprint` is called again while the iterator of `map` waits.
 pub(crate) struct PythonEngine {
     engine: Arc<Py<PyAny>>,
     workers: Mutex<Option<Workers>>,
@@ -112,7 +112,8 @@ impl Call {
     ) -> Result<Self, Fault> {
         let described = |task: Weighed<T>| Ok::<_, Fault>((json(&task.task)?, task.bytes));
         let tasks = tasks.into_iter().map(described).collect::<Result<_, _>>()?;
-        let progress = Progress { counter: progress.clone(), done: Mutex::new(0) };
+        let step = progress.snapshot().step;
+        let progress = Progress { counter: progress.clone(), step, done: Mutex::new(0) };
         let base = match storage.base() {
             base if base.as_os_str().is_empty() => std::env::current_dir(),
             base => std::path::absolute(base),
@@ -216,6 +217,8 @@ fn once(error: Fault) -> Messages {
 #[pyclass(frozen, module = "nearprint")]
 pub struct Progress {
     counter: Counter,
+    /// The number of the stage.
+    step: u32,
     done: Mutex<u64>,
 }
 
@@ -227,7 +230,8 @@ impl Progress {
         tracing::warn!("{text}");
     }
 
-    /// Report that a share of the stage's work is done. A smaller share than before changes nothing.
+    /// Report that a share of the stage's work is done. A smaller share than before changes nothing, and neither does a report
+    /// after the next stage has begun.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -235,7 +239,11 @@ impl Progress {
         reason = "a share of a count, for people"
     )]
     fn reach(&self, share: f64) {
-        let reached = (self.counter.snapshot().total as f64 * share.clamp(0.0, 1.0)) as u64;
+        let stage = self.counter.snapshot();
+        if stage.step != self.step {
+            return;
+        }
+        let reached = (stage.total as f64 * share.clamp(0.0, 1.0)) as u64;
         let mut done = locked(&self.done);
         self.counter.advance(reached.saturating_sub(*done));
         *done = reached.max(*done);

@@ -130,8 +130,8 @@ impl MapContext {
 ///     task: the description of the task, as JSON.
 ///
 /// Returns:
-///     An iterator over pairs of a kind and a Table: ("rows", fingerprinted documents), ("notes", files that could not be
-///     read). No work starts before the first is asked for, and dropping the iterator stops it. The batches depend only on
+///     An iterator over pairs of a kind and a Table: ("rows", fingerprinted documents, or texts and their words if the
+///     specification asks for those), ("notes", files that could not be read). No work starts before the first is asked for, and dropping the iterator stops it. The batches depend only on
 ///     the specification, the task and the file.
 ///
 /// Raises:

@@ -24,7 +24,8 @@ def test_nights_are_the_same_bytes_as_on_one_machine(tmp_path, cluster, command)
         there = cluster.submit(*SAMPLE, "--dt", dt, *options(tmp_path, "there"))
         assert there.returncode == 0, there.stdout
         here, there = (json.loads(done.stdout.splitlines()[-1]) for done in (here, there))
-        same = ["status", "n_documents", "n_keep", "n_drop", "n_pairs"]
+        assert there["judge"]["n_read"] > 0 and "texts to judge" in there["stage_ms"]
+        same = ["status", "n_documents", "n_keep", "n_drop", "n_pairs", "judge"]
         assert [here[name] for name in same] == [there[name] for name in same]
     assert published(tmp_path / "here") == published(tmp_path / "there")
     again = cluster.submit(*SAMPLE, "--dt", "2026-11-19", *options(tmp_path, "there"))
@@ -167,15 +168,15 @@ def test_spark_lets_go_of_the_rows_of_a_night(tmp_path, cluster):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    random, n_words = Random(7), 1000
+    random = Random(7)
     words = ["".join(random.choices("abcdefghij", k=6)) for _ in range(20_000)]
-    for dt, n in [("2026-11-19", 100), ("2026-11-20", 8000)]:
+    for dt, n in [("2026-11-19", 100), ("2026-11-20", 150_000)]:
         folder = tmp_path / "documents" / f"dt={dt}"
         folder.mkdir(parents=True)
-        texts = [" ".join(random.choices(words, k=n_words)) for _ in range(n)]
+        texts = [" ".join(random.choices(words, k=15)) for _ in range(n)]
         table = pa.table({"id": [f"{dt}/{at}" for at in range(n)], "text": texts})
-        pq.write_table(table, folder / "part-0.parquet", row_group_size=1000)
+        pq.write_table(table, folder / "part-0.parquet", row_group_size=10_000)
     done = driven(cluster, tmp_path, HELD, *(str(tmp_path / name) for name in ("documents", "store", "results")))
     assert done.returncode == 0, done.stdout + done.stderr
-    # The words of the second night's texts alone have 32 MB.
-    assert int(done.stdout.split("grown by")[1]) < 12 << 20, done.stdout
+    # The rows of the second night alone have 25 MB.
+    assert int(done.stdout.split("grown by")[1]) < 8 << 20, done.stdout

@@ -44,7 +44,7 @@ def test_three_nights_are_the_same_bytes_as_on_one_machine(tmp_path, address, co
         there = night(address, *SAMPLE, "--dt", dt, *more, *options(tmp_path, "there"), settings=settings)
         assert there.returncode == 0, there.stdout + there.stderr
         here, there = (json.loads(done.stdout.splitlines()[-1]) for done in (here, there))
-        same = ["status", "n_documents", "n_keep", "n_drop", "n_pairs"]
+        same = ["status", "n_documents", "n_keep", "n_drop", "n_pairs", "judge"]
         assert [here[name] for name in same] == [there[name] for name in same]
     assert published(tmp_path / "here") == published(tmp_path / "there") != {}
 

@@ -30,6 +30,7 @@ def specification(**changes):
         "max_doc_bytes": 1 << 26,
         "passes_over_files": False,
         "revisits": "passed_over",
+        "words": "whole",
         "memory_limit": None,
         "threads": 2,
     }

@@ -14,12 +14,20 @@ use crate::messages::Messages;
 pub struct Weighed<T> {
     /// The task.
     pub task: T,
-    /// The bytes that it reads, about, or in proportion to these the bytes that it returns.
+    /// The bytes that it reads, or a number in proportion to them.
     pub bytes: u64,
 }
 
 impl<T> Weighed<T> {
-    /// Returns the tasks with other bytes, which are `bytes` together and in the same proportions. Each has at least one.
+    /// Scales the bytes of tasks to a sum of about `bytes`. Each task keeps at least one.
+    ///
+    /// ```
+    /// use nearprint_tasks::Weighed;
+    ///
+    /// let tasks = [4, 0, 8].map(|bytes| Weighed { task: "read", bytes });
+    /// let scaled = Weighed::sharing(tasks.to_vec(), 600);
+    /// assert_eq!(scaled.iter().map(|weighed| weighed.bytes).collect::<Vec<_>>(), [200, 1, 400]);
+    /// ```
     #[must_use]
     pub fn sharing(tasks: Vec<Self>, bytes: u64) -> Vec<Self> {
         let all: u128 = tasks.iter().map(|weighed| u128::from(weighed.bytes)).sum();

@@ -279,7 +279,7 @@ fn schema(keep: &[String], keep_types: &[DataType], has_judge: bool) -> SchemaRe
 }
 
 /// Returns the fingerprinted documents of a task, in file order, and the notes about its file. If the specification asks for the
-/// words of some texts only, the rows are those of the range of the file, each text once.
+/// words of some texts only, the rows are the wanted texts of the range with their words, each text once.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -70,7 +70,7 @@ async fn texts_that_are_asked_for_come_with_the_words_that_documents_have_once_f
         assert!(found.iter().all(|(hash, words)| wanted.contains(hash) && all[hash] == *words));
     }
     let spill = WordSpill::create(TempFolder::try_new(folder.path()).unwrap()).unwrap();
-    let mut arriving = ArrivingWords::new(spill);
+    let mut arriving = ArrivingWords::new(wanted.len(), spill);
     only.concat().iter().for_each(|batch| arriving.push(batch).unwrap());
     let arrived = arriving.finish().unwrap();
     for (hash, words) in &all {

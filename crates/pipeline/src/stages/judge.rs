@@ -91,17 +91,20 @@ impl NightJudge {
         undecided: &[UndecidedPair],
         max_bytes: usize,
     ) -> Result<Option<WordsOfTexts>> {
-        let Some(texts) = self.texts.as_ref().filter(|_| batch.words.is_none() && !undecided.is_empty()) else {
-            return Ok(None);
-        };
-        let mut classes: Vec<u32> = undecided.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+        let Some(texts) = &self.texts else { return Ok(None) };
+        // A pair is read if both its texts have words here.
+        let first = |class| first_with_words(batch, rows, class);
+        let can_be_read = |pair: &&UndecidedPair| first(pair.a).is_some() && first(pair.b).is_some();
+        let mut classes: Vec<u32> = undecided.iter().filter(can_be_read).flat_map(|pair| [pair.a, pair.b]).collect();
         classes.sort_unstable();
         classes.dedup();
-        let hash = |class| batch.text_hashes.get(first_with_words(batch, rows, class)?).copied();
+        let n_documents = classes.iter().map(|&class| rows.members(class).len()).sum();
+        let hash = |class| batch.text_hashes.get(first(class)?).copied();
         let mut wanted: Vec<[u8; 16]> = classes.into_iter().filter_map(hash).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        texts.words(&wanted, batch.len(), max_bytes, progress).await.map(Some)
+        let held_bytes = size_of_val(undecided);
+        texts.words(&wanted, (n_documents, batch.len()), max_bytes.saturating_sub(held_bytes), progress).await
     }
 
     /// Reads the pairs of a pass. `n_undecided` is the number of pairs that its map tasks counted. `brought` are the words that
@@ -168,6 +171,8 @@ pub(crate) struct JudgeTask {
     pub(crate) judge: Arc<NightJudge>,
     pub(crate) context: Arc<MapContext>,
     pub(crate) undecided: Arc<Undecided>,
+    /// The most bytes that the pairs, and what is known of their texts, may take.
+    pub(crate) max_bytes: usize,
     pub(crate) told: watch::Receiver<bool>,
     pub(crate) notes: Arc<Notes>,
 }
@@ -196,7 +201,7 @@ impl Tasks for JudgeTask {
             told.wait_for(|told| *told).await.map_err(|_| Fault::try_again("the run was cancelled".to_owned()))?;
             if !own.judge.is_done() {
                 let (reading, undecided) = (Arc::clone(&own), own.undecided.take());
-                let brought = own.judge.bring(&own.context, &undecided, own.undecided.max_bytes()).await?;
+                let brought = own.judge.bring(&own.context, &undecided, own.max_bytes).await?;
                 blocking::<_, Fault>("judge", move || {
                     let JudgeTask { judge, context, notes, .. } = &*reading;
                     let n_undecided = locked(&notes.counts).n_undecided;

@@ -126,8 +126,8 @@ impl NightWords {
     }
 }
 
-/// The words of some texts while they arrive, as fingerprint tasks return them that are asked for
-/// [these](crate::SentWords::Only) alone.
+/// The words of some texts, collected while fingerprint tasks return them that are asked for [these](crate::SentWords::Only)
+/// alone.
 #[derive(Debug)]
 pub struct ArrivingWords {
     spill: WordSpill,
@@ -135,13 +135,14 @@ pub struct ArrivingWords {
 }
 
 impl ArrivingWords {
-    /// The bytes that a text takes here in memory, at most: a table may be half empty, and while it grows there is a smaller one.
-    pub const BYTES_OF_TEXT: usize = 3 * (size_of::<([u8; 16], WordPlace)>() + 1);
+    /// The bytes that a text takes here in memory, at most: a table has at most sixteen places for seven entries, and a byte for
+    /// each place.
+    pub const BYTES_OF_TEXT: usize = 16 * (size_of::<([u8; 16], WordPlace)>() + 1) / 7;
 
-    /// Returns the words of no texts, for which there is a file.
+    /// Returns an empty collection with room for `n` texts, whose words go to a file.
     #[must_use]
-    pub fn new(spill: WordSpill) -> Self {
-        Self { spill, places: HashMap::new() }
+    pub fn new(n: usize, spill: WordSpill) -> Self {
+        Self { spill, places: HashMap::with_capacity(n) }
     }
 
     /// Adds the rows of a task. A text that several tasks have counts once.

@@ -90,12 +90,6 @@ impl Undecided {
         Self { held: Mutex::default(), max_looks, max_bytes }
     }
 
-    /// Returns the most bytes that the pairs may take.
-    #[must_use]
-    pub fn max_bytes(&self) -> usize {
-        self.max_bytes
-    }
-
     /// Adds the notes of a map task. Returns whether they are undecided pairs.
     ///
     /// # Errors

@@ -37,6 +37,8 @@ pub(super) struct MapPhase {
 pub(super) struct Judging {
     pub(super) judge: Arc<NightJudge>,
     pub(super) undecided: Arc<Undecided>,
+    /// The most bytes that the pairs, and what is known of their texts, may take.
+    pub(super) max_bytes: usize,
 }
 
 /// A map phase under its reduce.
@@ -77,9 +79,9 @@ impl MapPhase {
         };
         let (notes, context) = (Arc::new(notes), Arc::new(context));
         // Without tasks, nothing is told.
-        let judge = judging.filter(|_| !tasks.is_empty()).map(|Judging { judge, .. }| {
+        let judge = judging.filter(|_| !tasks.is_empty()).map(|Judging { judge, max_bytes, .. }| {
             let (context, notes) = (Arc::clone(&context), Arc::clone(&notes));
-            TaskExec::plan(JudgeTask { judge, context, undecided, told: is_told, notes })
+            TaskExec::plan(JudgeTask { judge, context, undecided, max_bytes, told: is_told, notes })
         });
         let tables = self.tables_in_words();
         let (tables, plan) = match &self.engine {

@@ -198,6 +198,7 @@ impl NearDuplicates {
         let judging = judge.map(|night| Judging {
             judge: Arc::clone(night),
             undecided: Arc::new(Undecided::new(max_looks, forest_bytes)),
+            max_bytes: forest_bytes,
         });
         let context = MapContext {
             batch: Arc::clone(&self.batch),
