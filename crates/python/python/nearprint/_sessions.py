@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pyspark import StatusTracker
     from pyspark.sql import DataFrame, SparkSession
 
-PIECE_BYTES = 8 << 20
-"""The bytes of rows that come to the driver at once, about, or those of files whose number of documents is not known. Spark holds a
-piece whole, and more than once, in the JVM of an executor and in that of the driver."""
+PIECE_BYTES = 4 << 20
+"""The bytes of rows that each worker returns to a query, about, or those of files whose number of documents is not known. Spark holds
+what a query returns whole, and more than once."""
 
 FETCHED_WORKERS = (8, 32)
-"""A query on Spark Connect brings the rows of `PIECE_BYTES` for each worker; fewer and more workers than these count as so many."""
+"""Fewer and more workers than these count as so many."""
 
 LOOK_SECONDS = 0.5
 
@@ -85,6 +85,7 @@ class Session(abc.ABC):
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
         self.tag = f"{name} {uuid.uuid4()}".replace(",", " ")
+        self.ended = False
 
     @abc.abstractmethod
     def slots(self, asked: int | None) -> tuple[int, int]:
@@ -100,23 +101,54 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def _keep(self, value: Any) -> Kept: ...
 
-    @abc.abstractmethod
-    def n_shares(self, n_bytes: int, n_workers: int) -> int:
-        """The least number of shares into which tasks of so many bytes are cut for `unordered`."""
-
-    @abc.abstractmethod
     def cancel(self) -> None:
         """Ends what is under way. A query that begins at the same moment may go on; whoever leaves calls it until all has ended."""
+        self.ended = True
+        self._cancel()
+
+    @abc.abstractmethod
+    def _cancel(self) -> None: ...
 
     @abc.abstractmethod
     def close(self) -> None:
         """Lets go of what was kept."""
 
-    @abc.abstractmethod
     def unordered(
         self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
         """Iterates over the messages of shares with these bytes, in any order, while later shares are worked on."""
+        # Spark holds the rows of a whole query until they are fetched. Therefore each query is about a part of the shares, and two
+        # are under way, so that the workers go on while the rows of one are fetched.
+        fetches = fetches_of(weights, fetch_bytes(n_workers))
+        with self._watched(len(weights), progress) as watch, ThreadPoolExecutor(2) as threads:
+            under_way: collections.deque[Any] = collections.deque()
+            try:
+                for begin, end in fetches:
+                    under_way.append(threads.submit(self._fetched, work, begin, end, watch))
+                    if len(under_way) == 2:
+                        yield from under_way.popleft().result()
+                while under_way:
+                    yield from under_way.popleft().result()
+            except BaseException:
+                self.cancel()
+                raise
+
+    def _fetched(self, work: Work, begin: int, end: int, watch: Any) -> list[pa.Array]:
+        import pyarrow as pa
+
+        self._begin(watch)
+        table = self._frame(work, begin, end).select("message").toArrow()
+        # Sessions may have longer types than Rust reads here.
+        return [chunk.cast(pa.binary()) for chunk in table.column("message").chunks]
+
+    def _begin(self, watch: Any) -> None:
+        """Makes what this thread does part of the night, and of the stage that is watched."""
+        if self.ended:
+            raise Error("the night was stopped", kind="try_again", exit_code=75)
+        self._enter(watch)
+
+    @abc.abstractmethod
+    def _enter(self, watch: Any) -> None: ...
 
     def sorted(self, work: Work, n_shares: int, progress: _nearprint.Progress) -> Iterator[pa.Array]:
         """Iterates over the messages of shares in their order, each once."""
@@ -201,10 +233,7 @@ class Classic(Session):
         self.broadcasts.append(broadcast)
         return broadcast  # type: ignore[no-any-return]
 
-    def n_shares(self, n_bytes: int, n_workers: int) -> int:
-        return 1
-
-    def cancel(self) -> None:
+    def _cancel(self) -> None:
         for group in self.groups:
             self.context.cancelJobGroup(group)
 
@@ -213,18 +242,11 @@ class Classic(Session):
             with contextlib.suppress(Exception):
                 broadcast.destroy()
 
-    def unordered(
-        self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
-    ) -> Iterator[pa.Array]:
-        # The shuffle lets all workers run at once, and the driver take their output at its own pace, piece by piece. The hash of a
-        # message says which piece has it, so that pieces are about equal, and the same after a retry.
-        n_pieces = max(2 * n_workers, sum(weights) // PIECE_BYTES)
-        with self._watched(len(weights), progress) as watch:
-            moved = self._frame(work, 0, len(weights)).select("message").repartition(n_pieces, "message")
-            yield from map(_column, self._rows(moved, watch))
+    def _enter(self, watch: _Jobs) -> None:
+        self.context.setJobGroup(watch.group, self.name)
 
     def _rows(self, frame: DataFrame, watch: _Jobs) -> Iterator[bytes]:
-        self.context.setJobGroup(watch.group, self.name)
+        self._begin(watch)
         # Not frame.toLocalIterator: Spark 4.3 keeps the rows of all jobs that belong to a query, even after it has ended, and the
         # jobs of an RDD belong to none.
         return (bytes(row.message) for row in frame.rdd.toLocalIterator(prefetchPartitions=True))
@@ -247,17 +269,15 @@ class _Jobs:
         self.tracker, self.group = tracker, group
 
     def look(self, n_shares: int) -> tuple[bool, int]:
-        is_taken, n_done = False, 0
+        is_taken, n_done = False, {}
         for job in self.tracker.getJobIdsForGroup(self.group):
             info = self.tracker.getJobInfo(job)
-            for number in info.stageIds if info else ():
-                stage = self.tracker.getStageInfo(number)
-                if stage:
-                    is_taken = is_taken or stage.numActiveTasks + stage.numCompletedTasks > 0
-                # The stage that does the work has a task for each share.
-                if stage and stage.numTasks == n_shares:
-                    n_done = max(n_done, stage.numCompletedTasks)
-        return is_taken, n_done
+            stages = [self.tracker.getStageInfo(number) for number in sorted(info.stageIds)] if info else []
+            known = [stage for stage in stages if stage]
+            is_taken = is_taken or any(stage.numActiveTasks + stage.numCompletedTasks > 0 for stage in known)
+            # The first stage of a job does the work; later ones move what came of it.
+            n_done.update({stage.stageId: stage.numCompletedTasks for stage in known[:1]})
+        return is_taken, sum(n_done.values())
 
 
 class Connect(Session):
@@ -269,7 +289,6 @@ class Connect(Session):
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         super().__init__(spark, name)
-        self.ended = False
         self.has_reports = True
         self.is_lost = False
 
@@ -305,11 +324,7 @@ class Connect(Session):
             self.spark.addArtifacts(str(path), file=True)
         return _SessionFile(name)
 
-    def n_shares(self, n_bytes: int, n_workers: int) -> int:
-        return n_bytes * n_workers // fetch_bytes(n_workers)
-
-    def cancel(self) -> None:
-        self.ended = True
+    def _cancel(self) -> None:
         # Spark's client asks a server that is gone again and again for ten minutes. The night does not wait for that.
         asking = threading.Thread(target=self._interrupt, daemon=True)
         asking.start()
@@ -322,28 +337,6 @@ class Connect(Session):
 
     def close(self) -> None:
         """Does nothing: the server removes the files of a session with the session."""
-
-    def unordered(
-        self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
-    ) -> Iterator[pa.Array]:
-        # The server holds the rows of a whole query until they are fetched. Therefore each query is about a part of the shares, and
-        # two are under way, so that the workers go on while the rows of one are fetched.
-        fetches = fetches_of(weights, fetch_bytes(n_workers))
-        with self._watched(len(weights), progress) as watch, ThreadPoolExecutor(2) as threads:
-            under_way: collections.deque[Any] = collections.deque()
-            try:
-                for begin, end in fetches:
-                    under_way.append(threads.submit(self._fetched, work, begin, end, watch))
-                    if len(under_way) == 2:
-                        yield from map(_column, under_way.popleft().result())
-                while under_way:
-                    yield from map(_column, under_way.popleft().result())
-            except BaseException:
-                self.cancel()
-                raise
-
-    def _fetched(self, work: Work, begin: int, end: int, watch: _Reports) -> list[bytes]:
-        return list(self._rows(self._frame(work, begin, end).select("message"), watch))
 
     def _rows(self, frame: DataFrame, watch: _Reports) -> Iterator[bytes]:
         self._begin(watch)
@@ -362,10 +355,7 @@ class Connect(Session):
             while size := file.read(8):
                 yield file.read(int.from_bytes(size, "little"))
 
-    def _begin(self, watch: _Reports) -> None:
-        """Makes what this thread does part of the night, and of the stage that is watched."""
-        if self.ended:
-            raise Error("the night was stopped", kind="try_again", exit_code=75)
+    def _enter(self, watch: _Reports) -> None:
         self.spark.addTag(self.tag)
         watch.own_threads.add(threading.get_ident())
 
@@ -456,8 +446,13 @@ def await_server(address: str) -> None:
         channel.close()
 
 
+def n_shares(n_bytes: int, n_workers: int) -> int:
+    """The least number of shares into which tasks of so many bytes are cut, so that a query has one for each worker."""
+    return n_bytes * n_workers // fetch_bytes(n_workers)
+
+
 def fetch_bytes(n_workers: int) -> int:
-    """The bytes of the rows that a query on Spark Connect brings, about."""
+    """The bytes of the rows that a query brings, about."""
     least, most = FETCHED_WORKERS
     return PIECE_BYTES * min(max(n_workers, least), most)
 
@@ -478,12 +473,6 @@ def fetches_of(weights: Sequence[int], most: int) -> list[tuple[int, int]]:
     if weights:
         fetches.append((begin, len(weights)))
     return fetches
-
-
-def _column(message: bytes) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array([message], pa.binary())
 
 
 def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
