@@ -77,7 +77,7 @@ pub struct ClusterPlan {
 ///
 /// # Errors
 /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the query batch and its tables do not fit the memory of
-/// a worker, or if the driver has no such kernel.
+/// a worker. [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the driver has no such kernel.
 pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resources: &Resources) -> Result<ClusterPlan> {
     let n_queries = in_memory(request.query_rows);
     let document_bytes = DOCUMENT_BYTES + if cluster.sketches { SKETCHED_DOCUMENT_BYTES } else { 0 };

@@ -24,9 +24,9 @@ use nearprint_storage::{in_memory, in_pool, row_number};
 use rayon::prelude::*;
 
 use super::query_batch::{
-    FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason, WORDS, defect,
+    FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED, SkipReason, defect,
 };
-use super::words::{WordPlace, WordSpill};
+use super::words::{WORDS, WordPlace, WordSpill};
 use crate::file_reading::FileReading;
 
 /// The column of a fingerprinted document that says why its row is not a document, as a [`BadReason::code`]. If the

@@ -138,8 +138,6 @@ pub(crate) enum Ids {
 /// out. So may `doc_id`: if no batch has it, row numbers stand in for ids.
 pub(crate) const LOW_HALF: &str = "low_half";
 pub(crate) const SKIPPED: &str = "skipped";
-/// The words of the text, for the judge.
-pub(crate) const WORDS: &str = "words";
 pub(crate) const FILE: &str = "file";
 pub(crate) const ROW: &str = "row";
 pub(crate) const KEEP_PREFIX: &str = "keep.";

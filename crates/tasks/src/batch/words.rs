@@ -17,7 +17,8 @@ use nearprint_parquet::schema::TEXT_HASH;
 use nearprint_parquet::{Columns, fixed};
 use nearprint_storage::TempFolder;
 
-use super::query_batch::WORDS;
+/// The column of a fingerprinted document that has the words of its text.
+pub(crate) const WORDS: &str = "words";
 
 fn defect(reason: impl Display) -> Fault {
     Fault::internal("words", reason)
