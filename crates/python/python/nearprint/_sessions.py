@@ -199,7 +199,11 @@ class Session(abc.ABC):
     ) -> None:
         begun, next_warning, is_taken = time.monotonic(), IDLE_SECONDS, False
         while not done.wait(LOOK_SECONDS):
-            taken, n_done = watch.look(n_shares)
+            try:
+                taken, n_done = watch.look(n_shares)
+            except Exception:
+                # Spark may be gone. Whoever waits for its rows says so.
+                taken, n_done = False, 0
             is_taken = is_taken or taken
             if progress:
                 progress.reach(n_done / max(n_shares, 1))
