@@ -10,9 +10,9 @@ use nearprint_join::Origin;
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
     CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted,
-    Join, NearDuplicates, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources, RowSources,
-    SpillStats, StubSearch, Tonight, count_hosts, existing_of_all, fingerprint_documents, recrawls as recrawls_of,
-    refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
+    Join, NearDuplicates, NightJudge, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources,
+    RowSources, SpillStats, StubSearch, Tonight, count_hosts, existing_of_all, fingerprint_documents,
+    recrawls as recrawls_of, refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, blocking, remove_dead};
@@ -308,7 +308,7 @@ async fn stage(
     let bits = request.profile.bits;
     let held_bytes = recrawls.memory_bytes() + sources.memory_bytes();
     let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
-    let (names, judge) = (plan.references.names(), request.profile.judge());
+    let (names, judge) = (plan.references.names(), request.profile.judge().map(|judge| NightJudge::new(judge, texts)));
     let join = Join {
         existing,
         references: names.clone(),
@@ -319,7 +319,6 @@ async fn stage(
         decides,
         loss,
         judge,
-        texts,
         held_bytes,
     };
     let redeciding = Redeciding {

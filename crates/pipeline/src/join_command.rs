@@ -144,19 +144,7 @@ pub async fn join(
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
     let (references, held_bytes) = (ReferenceNames::default(), 0);
     let judge = None;
-    let join = Join {
-        existing,
-        references,
-        itself,
-        bits,
-        verifier,
-        own_verifier,
-        decides,
-        loss,
-        judge,
-        texts: None,
-        held_bytes,
-    };
+    let join = Join { existing, references, itself, bits, verifier, own_verifier, decides, loss, judge, held_bytes };
     let near = NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, engine: None }).await?;
     let temp = near.runner.temp.path();
     let (staged, counts, spill) = match request.pairs {

@@ -41,7 +41,7 @@ pub use stages::fingerprint::{
 };
 pub use stages::hosts::{HostCounts, count_hosts, read_hosts, write_hosts};
 pub use stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};
-pub use stages::judge::{JudgeCounts, read_undecided};
+pub use stages::judge::{JudgeCounts, NightJudge, read_undecided};
 pub use stages::orphans::{DecidedOrphans, Redeciding, Tonight};
 pub use stages::sources::{NO_SOURCE, RowSources};
 pub use stages::store_run::{recrawls, write_run};

@@ -49,7 +49,7 @@ impl JudgeCounts {
 }
 
 /// The judge of a join. It reads once, however many passes the join has.
-pub(crate) struct NightJudge {
+pub struct NightJudge {
     pub(crate) judge: Judge,
     /// What brings the words of texts that are not with the documents.
     texts: Option<TextsElsewhere>,
@@ -64,7 +64,9 @@ struct Done {
 }
 
 impl NightJudge {
-    pub(crate) fn new(judge: Judge, texts: Option<TextsElsewhere>) -> Self {
+    /// Makes a judge that has read nothing. `texts` brings words that are not with the documents.
+    #[must_use]
+    pub fn new(judge: Judge, texts: Option<TextsElsewhere>) -> Self {
         Self { judge, texts, done: OnceLock::new() }
     }
 

@@ -225,7 +225,6 @@ impl Redeciding<'_> {
             decides,
             loss,
             judge: None,
-            texts: None,
             held_bytes,
         };
         let progress = Progress::default();

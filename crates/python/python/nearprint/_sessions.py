@@ -450,7 +450,7 @@ def await_server(address: str) -> None:
         channel.close()
 
 
-def n_shares(n_bytes: int, n_workers: int) -> int:
+def least_shares(n_bytes: int, n_workers: int) -> int:
     """The least number of shares into which tasks of so many bytes are cut, so that a query has one for each worker."""
     return n_bytes * n_workers // fetch_bytes(n_workers)
 

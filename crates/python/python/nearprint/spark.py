@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, _nearprint, own_process
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
-from ._sessions import Kept, Session, n_shares, session_of
+from ._sessions import Kept, Session, least_shares, session_of
 from ._spark_errors import not_started, reported
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class _Engine:
     ) -> Iterator[pa.Array]:
         session = self._started()
         n_bytes = sum(weight for _, weight in tasks)
-        shares = shared(tasks, max(SHARES * self.n, n_shares(n_bytes, self.n)))
+        shares = shared(tasks, max(SHARES * self.n, least_shares(n_bytes, self.n)))
         weights = [sum(tasks[number][1] for number, _ in share) for share in shares]
         kept = session.keep((spec, s3, str(base), shares))
         work = functools.partial(_fingerprint, _nearprint.__version__, kept)

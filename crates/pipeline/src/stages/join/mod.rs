@@ -20,7 +20,6 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
-use nearprint_fingerprint::Judge;
 use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier, WordKeys};
 
 use crate::context::CommandContext;
@@ -31,7 +30,6 @@ use crate::operators::reduce::{PlanRunner, SpillStats, spill_stats};
 use crate::stages::decide::{ClusterRule, DecisionBasis};
 use crate::stages::existing::ReferenceNames;
 use crate::stages::judge::{JudgeCounts, NightJudge};
-use crate::stages::texts_elsewhere::TextsElsewhere;
 use nearprint_parquet::{ParquetFile, StagedFile};
 use nearprint_storage::{blocking, locked};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, RunFile};
@@ -65,9 +63,7 @@ pub struct Join {
     /// The largest lost share with which the rule drops a document.
     pub loss: LossLimit,
     /// The judge of the pairs that sketches leave undecided, if the batch has texts of its own.
-    pub judge: Option<Judge>,
-    /// What brings the words of these texts, if they are not with the batch.
-    pub texts: Option<TextsElsewhere>,
+    pub judge: Option<NightJudge>,
     /// The bytes that the caller holds meanwhile.
     pub held_bytes: usize,
 }
@@ -96,19 +92,8 @@ impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
-        let Join {
-            existing,
-            references,
-            itself,
-            bits,
-            verifier,
-            own_verifier,
-            decides,
-            loss,
-            judge,
-            texts,
-            held_bytes,
-        } = join;
+        let Join { existing, references, itself, bits, verifier, own_verifier, decides, loss, judge, held_bytes } =
+            join;
         let rules = Rules { itself, verifier, own_verifier, decides, loss };
         let n_existing = existing.n_live_rows;
         let workers = work.engine.map(|engine| engine.workers()).transpose()?;
@@ -138,7 +123,7 @@ impl NearDuplicates {
         };
         let (engine, storage) = (work.engine.cloned(), work.storage.clone());
         let map = MapPhase { tasks, engine, storage, progress, counts: Arc::default() };
-        let judge = judge.filter(|_| itself).map(|judge| Arc::new(NightJudge::new(judge, texts)));
+        let judge = judge.filter(|_| itself).map(Arc::new);
         let (batch, rows, class_fingerprints) = (Arc::new(batch), Arc::new(rows), Arc::new(class_fingerprints));
         Ok(Self { batch, rows, class_fingerprints, rules, references, judge, map, memory, runner })
     }
