@@ -195,6 +195,45 @@ fn runs_mapped_by_all_threads_together_lose_no_pair() {
     }
 }
 
+/// Pieces of a sorted set rarely begin where many leading bits change.
+#[test]
+fn runs_that_cross_the_middle_of_the_values_with_their_prefix_lose_no_pair() {
+    let mut rng = Rng(15);
+    for (middle, log_width) in [(1 << 63, 50), (1 << 63, 61), (3 << 61, 58), (5 << 60, 44), (u64::MAX - (1 << 40), 39)]
+    {
+        let within = |value: u64, log_width: u32| (middle - (1 << (log_width - 1))) + (value >> (64 - log_width));
+        let queries: Vec<u64> = (0..300).map(|_| within(rng.next(), log_width + 2)).collect();
+        let mut existing: Vec<u64> = (0..20_000).map(|_| within(rng.next(), log_width)).collect();
+        let near = rng.near(&queries, 20_000, 6, Skew::Uniform);
+        existing.extend(near.into_iter().filter(|value| value.abs_diff(middle) < 1 << (log_width - 1)));
+        existing.sort_unstable();
+        existing.dedup();
+        for k in [0, 3, 6] {
+            let expected = oracle(&queries, &existing, k);
+            assert!(k == 0 || !expected.is_empty(), "some are near");
+            for plan in TablePlan::alternatives(64, k).step_by(if k > 3 { 5 } else { 1 }) {
+                let built = Queries::try_new(queries.clone(), plan.clone(), Kernel::best()).unwrap();
+                for n_runs in [1, 3] {
+                    assert_eq!(map_together(&built, &existing, n_runs), expected, "{plan:?}, {middle}, {log_width}");
+                }
+                // Runs that lie on one side, and a side of one row.
+                let at = existing.partition_point(|&value| value < middle);
+                for from in [0, at - 1] {
+                    let runs: Vec<&[u64]> = existing[from..].chunks(9_000).collect();
+                    let pairs = built.map_together(&runs, &mut TogetherScratch::default(), usize::MAX).unwrap();
+                    let is_there = |pair: &&(u64, u64, u32)| pair.1 >= existing[from];
+                    assert_eq!(
+                        pairs.len(),
+                        expected.iter().filter(is_there).count(),
+                        "{plan:?}, {middle}, {log_width}"
+                    );
+                }
+                assert_eq!(map_and_reduce(&built, &existing, 1), expected, "{plan:?}, {middle}, {log_width}");
+            }
+        }
+    }
+}
+
 /// So many rows and queries that threads together read lists by prefix, which a thread alone does not.
 #[test]
 fn lists_that_are_read_by_prefix_lose_no_pair() {

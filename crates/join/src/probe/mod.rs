@@ -1,5 +1,6 @@
 //! The map phase: sorted fingerprints probe permuted tables of the queries.
 
+pub mod crossing;
 pub mod fan;
 pub mod near_values;
 pub mod permuted_table;

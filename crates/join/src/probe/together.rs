@@ -14,6 +14,7 @@ use crate::kernel::Width;
 use crate::plan::cost::merge_bits;
 use crate::plan::permutation::{common_prefix, ones};
 use crate::plan::table_plan::Table;
+use crate::probe::crossing::{half_mask, split};
 use crate::probe::fan::FAN_BITS;
 use crate::probe::permuted_table::{PermutedTables, ROW_BITS, Scratch};
 use crate::probe::prefixes::Prefixes;
@@ -77,6 +78,41 @@ impl<F> Chunk<'_, F> {
     }
 }
 
+/// Rows that are mapped at once.
+struct Rows<'a, F> {
+    runs: Vec<&'a [F]>,
+    /// One of the rows.
+    first: F,
+    /// Holds all bits in which some row differs from it, and perhaps more.
+    differing: F,
+}
+
+impl<'a, F: Width> Rows<'a, F> {
+    fn len(&self) -> usize {
+        self.runs.iter().map(|run| run.len()).sum()
+    }
+
+    /// Splits the rows at the middle of the values that agree in their leading bits, if they cover little of these values. The
+    /// runs ascend.
+    fn halves(&self, bits: u32) -> Option<[Self; 2]> {
+        let low = ones::<F>(bits);
+        let first = *self.runs.iter().filter_map(|run| run.first()).min_by_key(|&&row| row & low)?;
+        let last = *self.runs.iter().filter_map(|run| run.last()).max_by_key(|&&row| row & low)?;
+        let mask = half_mask(first, last, bits, bits)?;
+        let halves: Vec<[&'a [F]; 2]> = self.runs.iter().map(|run| split(run, first, mask)).collect();
+        let half = |n: usize| halves.iter().map(|of_run| of_run[n]).filter(|run| !run.is_empty()).collect();
+        Some([self.of_runs(half(0), bits), self.of_runs(half(1), bits)])
+    }
+
+    /// Returns the rows of some runs, which are among these rows.
+    fn of_runs(&self, runs: Vec<&'a [F]>, bits: u32) -> Self {
+        let ends = || runs.iter().flat_map(|run| run.first().into_iter().chain(run.last()));
+        let first = ends().next().copied().unwrap_or(self.first);
+        let root = ends().map(|&end| common_prefix(first, end, bits)).min().unwrap_or(bits);
+        Self { runs, first, differing: self.differing & ones::<F>(bits - root) }
+    }
+}
+
 /// The way in which a table's rows are cut.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
@@ -90,7 +126,8 @@ struct Cut {
 
 impl<F: Width> PermutedTables<F> {
     /// Returns the pairs of fingerprints of `runs` with queries. A fingerprint that stands in several places may be in as many
-    /// equal pairs. `probed` is called with numbers of rows while the work goes on; they add up to the rows of the runs. A stripe of one table counts its rows as a share of all tables.
+    /// equal pairs. `probed` is called with numbers of rows while the work goes on; they add up to the rows of the runs. A
+    /// stripe of one table counts its rows as a share of all tables.
     pub(crate) fn map_together(
         &self,
         (runs, order): (&[&[F]], RunOrder),
@@ -104,6 +141,7 @@ impl<F: Width> PermutedTables<F> {
             let before = n_joined.fetch_add(n, Ordering::Relaxed);
             probed((before + n) / n_tables - before / n_tables);
         };
+        let count_pair = || n_pairs.fetch_add(1, Ordering::Relaxed) < limit;
         let mut pairs = Vec::new();
         let Some(&first) = runs.iter().find_map(|run| run.first()) else {
             return FoundPairs { pairs, n_pairs: 0 };
@@ -112,57 +150,73 @@ impl<F: Width> PermutedTables<F> {
             .par_iter()
             .map(|run| run.par_chunks(CHUNK_ROWS).map(|rows| differing(first, rows)).reduce(|| F::ZERO, |a, b| a | b))
             .reduce(|| F::ZERO, |a, b| a | b);
-        let known = ones::<F>(self.plan().bits()) & !differing;
-        let n_rows: usize = runs.iter().map(|run| run.len()).sum();
-        let SharedScratch { copy, list, threads } = scratch;
-        let threads = &*threads;
+        let all = [Rows { runs: runs.to_vec(), first, differing }];
+        let halves = if order == RunOrder::Ascending { all[0].halves(self.plan().bits()) } else { None };
         for (t, table) in self.plan().tables().iter().enumerate() {
-            let (prefix, mask) = (table.permutation.permute(first), table.permutation.permute(known));
-            let rows = self.near_root(self.rows(t), (prefix, mask), list);
-            let cut = self.cut(table, table.permutation.permute(differing), n_rows, rows.len());
             let in_order = table.permutation.is_identity() && order == RunOrder::Ascending;
-            let chunks = if in_order {
-                runs.par_iter().map(|run| self.in_place(run, cut)).collect()
-            } else {
-                self.permuted(table, runs, cut, copy)
-            };
-            let prefixes = (table.max_prefix_distance > 0).then(|| {
-                let (bits, fan_depth) = (self.plan().bits(), cut.sorted_bits - FAN_BITS.min(cut.sorted_bits));
-                // The queries of a permuted table ascend in so many leading bits only.
-                let ascending = if table.permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
-                Prefixes::of(rows, bits, fan_depth.min(ascending))
-            });
-            let stripes = 0..1usize << cut.stripe_bits;
-            let found: Vec<Vec<(F, F)>> = stripes
-                .into_par_iter()
-                .with_max_len(1)
-                .map(|stripe| {
-                    // A thread that finds no memory kept takes new memory.
-                    let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-                    let mut pairs = Vec::new();
-                    let queries = (rows, prefixes.as_ref());
-                    let n = self.join_stripe(t, (&chunks, in_order), queries, cut, stripe, &mut own, &mut |a, b| {
-                        if n_pairs.fetch_add(1, Ordering::Relaxed) < limit {
-                            pairs.push((a, b));
-                        }
-                    });
-                    joined(n);
-                    if own.run.capacity() <= KEPT_ROWS {
-                        threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
-                    }
-                    pairs
-                })
-                .collect();
-            pairs.extend(found.into_iter().flatten());
+            // In the order of another table, rows that lie near each other are spread over all values.
+            for rows in halves.as_ref().filter(|_| in_order).map_or(&all[..], |halves| halves) {
+                pairs.extend(self.map_rows(t, (rows, in_order), scratch, &joined, &count_pair).into_iter().flatten());
+            }
         }
         debug_assert_eq!(
             n_joined.load(Ordering::Relaxed),
-            n_tables * n_rows,
+            n_tables * all[0].len(),
             "the stripes of a table share its rows out, each row to one of them"
         );
         let n_pairs = n_pairs.into_inner();
         debug_assert_eq!(pairs.len(), n_pairs.min(limit), "pairs are held up to the limit, and counted beyond it");
         FoundPairs { pairs, n_pairs }
+    }
+
+    /// Returns the pairs of some rows in table `t`, by stripe. `count_pair` returns whether the pair is held, too.
+    fn map_rows(
+        &self,
+        t: usize,
+        (existing, in_order): (&Rows<'_, F>, bool),
+        scratch: &mut SharedScratch<F>,
+        joined: &(dyn Fn(usize) + Sync),
+        count_pair: &(dyn Fn() -> bool + Sync),
+    ) -> Vec<Vec<(F, F)>> {
+        let (bits, table) = (self.plan().bits(), &self.plan().tables()[t]);
+        let SharedScratch { copy, list, threads } = scratch;
+        let threads = &*threads;
+        let known = ones::<F>(bits) & !existing.differing;
+        let (prefix, mask) = (table.permutation.permute(existing.first), table.permutation.permute(known));
+        let rows = self.near_root(self.rows(t), (prefix, mask), list);
+        let cut = self.cut(table, table.permutation.permute(existing.differing), existing.len(), rows.len());
+        let chunks = if in_order {
+            existing.runs.par_iter().map(|run| self.in_place(run, cut)).collect()
+        } else {
+            self.permuted(table, &existing.runs, cut, copy)
+        };
+        let prefixes = (table.max_prefix_distance > 0).then(|| {
+            let fan_depth = cut.sorted_bits - FAN_BITS.min(cut.sorted_bits);
+            // The queries of a permuted table ascend in so many leading bits only.
+            let ascending = if table.permutation.is_identity() { bits } else { ROW_BITS.min(bits) };
+            Prefixes::of(rows, bits, fan_depth.min(ascending))
+        });
+        let stripes = 0..1usize << cut.stripe_bits;
+        stripes
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|stripe| {
+                // A thread that finds no memory kept takes new memory.
+                let mut own = threads.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+                let mut pairs = Vec::new();
+                let queries = (rows, prefixes.as_ref());
+                let n = self.join_stripe(t, (&chunks, in_order), queries, cut, stripe, &mut own, &mut |a, b| {
+                    if count_pair() {
+                        pairs.push((a, b));
+                    }
+                });
+                joined(n);
+                if own.run.capacity() <= KEPT_ROWS {
+                    threads.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+                }
+                pairs
+            })
+            .collect()
     }
 
     fn cut(&self, table: &Table, differing: F, n_rows: usize, n_queries: usize) -> Cut {
@@ -302,4 +356,24 @@ fn chunks_of<'a, F>(runs: &[&'a [F]]) -> Vec<Vec<&'a [F]>> {
 /// Returns the bits in which some row differs from `first`.
 fn differing<F: Width>(first: F, rows: &[F]) -> F {
     rows.iter().fold(F::ZERO, |bits, &row| bits | (row ^ first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rows, differing};
+
+    #[test]
+    fn rows_around_a_middle_are_mapped_by_halves_and_others_at_once() {
+        let rows = |runs: Vec<&'static [u64]>| {
+            let first = *runs.iter().find_map(|run| run.first()).unwrap();
+            let differing = runs.iter().fold(0, |bits, run| bits | differing(first, run));
+            Rows { runs, first, differing }
+        };
+        let middle = rows(vec![&[0x7FF0, 0x7FFF, 0x8000], &[0x8001, 0x8003], &[]]);
+        let [left, right] = middle.halves(16).unwrap();
+        assert_eq!((left.runs, left.first, left.differing), (vec![&[0x7FF0, 0x7FFF][..]], 0x7FF0, 0xF));
+        assert_eq!((right.runs, right.first, right.differing), (vec![&[0x8000][..], &[0x8001, 0x8003]], 0x8000, 3));
+        assert!(rows(vec![&[0x1000, 0xF000], &[]]).halves(16).is_none(), "they cover nearly all values");
+        assert!(rows(vec![&[0x7777], &[0x7777]]).halves(16).is_none(), "they are equal");
+    }
 }

@@ -9,6 +9,7 @@
 use crate::kernel::{Kernel, PADDING, Width};
 use crate::plan::near::n_near_prefixes;
 use crate::plan::permutation::{common_prefix, leading_ones};
+use crate::probe::crossing::{half_mask, split};
 use crate::probe::fan::{FAN_BITS, Fan, Stem};
 use crate::probe::prefixes::Prefixes;
 
@@ -80,9 +81,13 @@ impl Walk {
         leaf: Leaf<'_, F>,
     ) {
         let (Some(&first), Some(&last)) = (run.first(), run.last()) else { return };
-        let root = common_prefix(first, last, self.bits).min(sorted_bits);
-        let levels = self.levels(root, sorted_bits, run.len(), list.len());
-        Walker::new(*self, levels, first, list, lists).feed(run, leaf);
+        let mask = half_mask(first, last, self.bits, sorted_bits);
+        for run in mask.map_or([run, &[]], |mask| split(run, first, mask)) {
+            let (Some(&first), Some(&last)) = (run.first(), run.last()) else { continue };
+            let root = common_prefix(first, last, self.bits).min(sorted_bits);
+            let levels = self.levels(root, sorted_bits, run.len(), list.len());
+            Walker::new(*self, levels, first, list, lists).feed(run, leaf);
+        }
     }
 }
 
@@ -309,5 +314,27 @@ pub(crate) fn for_each_group<F: Width>(
         // The last group may continue beyond the slice. If a group fills the slice, the next slice is longer.
         rows = if from == 0 { 2 * rows } else { SLICE_ROWS };
         at += from;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LEAF_ROWS, Lists, Walk};
+    use crate::kernel::Kernel;
+
+    #[test]
+    fn a_run_around_the_middle_of_all_values_has_leaves_no_larger_than_another_one() {
+        let largest_leaf = |from: u64| {
+            let run: Vec<u64> = (0..1 << 16).map(|i| from + (i << 36)).collect();
+            let list: Vec<u64> = run.iter().step_by(100).copied().collect();
+            let walk =
+                Walk { kernel: Kernel::SCALAR, bits: 64, prefix_bits: 64, max_prefix_distance: 3, max_distance: 3 };
+            let mut largest = 0;
+            walk.walk(&run, 64, &list, &mut Lists::default(), &mut |rows, _, _, _| largest = rows.len().max(largest));
+            largest
+        };
+        // In place of 32 they have 64, because either side covers half of the values that agree in its leading bits.
+        let (aside, around) = (largest_leaf(1 << 62), largest_leaf((1 << 63) - (30_000 << 36)));
+        assert!(aside <= 2 * LEAF_ROWS && around <= 4 * LEAF_ROWS, "{aside}, {around}");
     }
 }
