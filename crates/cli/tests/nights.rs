@@ -43,6 +43,33 @@ fn published_files_do_not_depend_on_threads_pairs_memory_or_the_order_and_splitt
 }
 
 #[test]
+fn nights_of_several_batches_of_rows_are_the_same_bytes_whatever_the_threads() {
+    let files_of = |threads: &str| {
+        let night = Night::new("");
+        // Every fifth document repeats another one. The night that is made again lacks documents at its ends and between.
+        let rows: Vec<(String, String)> =
+            (0..20_000u32).map(|i| (format!("{i:05}"), format!("{} {i}", text(u64::from(i - i % 5), 12)))).collect();
+        let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+        let run = |rows: &[(&str, &str)], dt: &str, more: &[&str]| {
+            let arguments = [&["--no-breakers", "--threads", threads], more].concat();
+            night.documents(dt, rows).run(dt, &arguments).expect_success().json()
+        };
+        run(&rows[..100], "2026-11-19", &[]);
+        run(&rows, "2026-11-20", &[]);
+        let rest = [&rows[50..9_000], &rows[9_010..19_990]].concat();
+        let again = run(&rest, "2026-11-20", &["--replace"]);
+        assert_eq!(again["n_documents"].as_u64(), Some(19_930));
+        // The files of the night as it was first would have the same names here.
+        nearprint_in(night.path(), &["store", "gc", "--config", "job.toml", "--grace-hours", "0"]).expect_success();
+        data_files(night.path())
+    };
+    let (one, three) = (files_of("1"), files_of("3"));
+    assert!(one.len() >= 20, "{:?}", one.keys());
+    let differ: Vec<_> = one.keys().filter(|name| one.get(*name) != three.get(*name)).collect();
+    assert!(one.keys().eq(three.keys()) && differ.is_empty(), "{differ:?}");
+}
+
+#[test]
 fn a_rerun_of_a_published_night_changes_nothing() {
     let dir = sample(&[], None);
     let before = snapshot(dir.path());

@@ -105,8 +105,9 @@ fn star_of(
     order: &[u32],
     limit: LossLimit,
 ) -> Vec<(u32, Decision)> {
-    let may_drop = |class, keeper| limit.allows(rows.lost_share(class, keeper));
-    decisions(order, classes, &ClassNeighbours::new(rows.n_classes(), || pairs.iter().copied(), may_drop), None)
+    let both = || pairs.iter().flat_map(|&(a, b, distance)| [(a, b, distance), (b, a, distance)]);
+    let allowed = || both().filter(|&(class, keeper, _)| limit.allows(rows.lost_share(class, keeper)));
+    decisions(order, classes, &ClassNeighbours::new(rows.n_classes(), allowed), None)
 }
 
 /// The star rule as its text says, row by row. `may_drop` says whether a row may be dropped for another.
@@ -256,7 +257,7 @@ fn a_million_equal_rows_make_one_star_and_no_quadratic_work() {
 fn an_existing_document_comes_before_an_equally_near_row() {
     let (rows, _) = group(&[Some(1u64), Some(1)], &[]);
     let existing = Some(ExistingNeighbour { distance: 0, existing: 9 });
-    let neighbours = ClassNeighbours::new(1, std::iter::empty, |_, _| true);
+    let neighbours = ClassNeighbours::new(1, std::iter::empty);
     let decided = decisions(&[0, 1], &rows.class_of_rows(2), &neighbours, existing);
     let dropped = Decision::Drop { canonical: Canonical::Existing(9), distance: 0 };
     assert_eq!(decided, [(0, dropped), (1, dropped)]);

@@ -15,10 +15,11 @@ use nearprint_pipeline::{
     recrawls as recrawls_of, refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{Progress, Storage, blocking, remove_dead};
+use nearprint_storage::{Progress, Storage, blocking, in_pool, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{JoinedNights, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::{Engine, QueryBatch};
+use rayon::prelude::*;
 
 use super::breakers::{MeasuredNight, TrippedBreaker, lost_most};
 use super::changes::roll_others_forward;
@@ -343,12 +344,19 @@ async fn stage(
     let decisions = Decisions::new(&batch, &rows, found, short, names)?;
     let families = Families::of_night(&plan.store.nights_before(&request.dt), &batch, &decisions, &recrawls).await?;
     let family_of = |row| families.of_row(&batch, &decisions, row);
-    files.extend(decisions.write(&batch, &recrawls, family_of, &stubs, folder)?);
+    let run_folder = folder.join("run");
+    // Neither reads what the other writes.
+    let (written, run) = in_pool(|| {
+        rayon::join(
+            || decisions.write(&batch, &recrawls, family_of, &stubs, folder),
+            || write_run(&batch, &decisions, &recrawls, &families, &plan.config_digest, &run_folder),
+        )
+    });
+    files.extend(written?);
+    let run = run?;
     files.extend(stubs.write(folder)?);
     let hosts = count_hosts(&batch, &sources, &decisions, &recrawls, &stubs);
     files.extend(write_hosts(&hosts, folder)?);
-    let run_folder = folder.join("run");
-    let run = write_run(&batch, &decisions, &recrawls, &families, &plan.config_digest, &run_folder)?;
     let tonight = Tonight {
         batch: &batch,
         rows: &rows,
@@ -409,7 +417,7 @@ async fn stage(
 /// Counts the different texts of a batch.
 fn n_texts(batch: &QueryBatch) -> u64 {
     let mut hashes: Vec<&[u8; 16]> = batch.rows().filter_map(|row| batch.text_hashes.get(row)).collect();
-    hashes.sort_unstable();
+    in_pool(|| hashes.par_sort_unstable());
     hashes.dedup();
     hashes.len() as u64
 }

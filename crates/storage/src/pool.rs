@@ -15,7 +15,7 @@ pub fn use_pool(pool: Arc<ThreadPool>) {
     POOL.set(Some(pool));
 }
 
-/// Computes in the pool of this thread. `compute` waits for nothing but the threads of the pool.
+/// Computes in the pool of this thread. `compute` waits for nothing but the threads of the pool and local disks.
 pub fn in_pool<T: Send>(compute: impl FnOnce() -> T + Send) -> T {
     match POOL.with_borrow(Clone::clone) {
         Some(pool) => pool.install(compute),

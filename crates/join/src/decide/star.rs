@@ -46,23 +46,15 @@ pub struct ClassNeighbours {
 
 impl ClassNeighbours {
     /// Builds the neighbours from verified pairs of different classes below `n_classes`, in any order and possibly
-    /// repeated. `pairs` is called twice and must return the same pairs in the same order. `may_drop` returns whether
-    /// the rows of a class, named first, may be dropped for those of the other.
+    /// repeated: (class, other class, distance) if the rows of the first may be dropped for those of the second. `pairs` is
+    /// called twice and must return the same pairs in the same order.
     ///
     /// # Panics
     /// If a class is not below `n_classes`, or if the two calls of `pairs` differ in a way that does not fit.
     #[must_use]
-    pub fn new<I: Iterator<Item = (u32, u32, u8)>>(
-        n_classes: usize,
-        pairs: impl Fn() -> I,
-        may_drop: impl Fn(u32, u32) -> bool,
-    ) -> Self {
-        let may_drop = &may_drop;
-        let directions = |(a, b, distance): (u32, u32, u8)| {
-            [(a, b, distance), (b, a, distance)].into_iter().filter(move |&(class, keeper, _)| may_drop(class, keeper))
-        };
+    pub fn new<I: Iterator<Item = (u32, u32, u8)>>(n_classes: usize, pairs: impl Fn() -> I) -> Self {
         let mut starts = vec![0usize; n_classes + 2];
-        for (class, ..) in pairs().flat_map(directions) {
+        for (class, ..) in pairs() {
             starts[class as usize + 2] += 1;
         }
         for i in 1..starts.len() {
@@ -71,7 +63,7 @@ impl ClassNeighbours {
         let n = starts[n_classes + 1];
         let (mut classes, mut distances) = (vec![0; n], vec![0; n]);
         // starts[class + 1] runs from where the class starts to where it ends.
-        for (class, keeper, distance) in pairs().flat_map(directions) {
+        for (class, keeper, distance) in pairs() {
             let at = &mut starts[class as usize + 1];
             (classes[*at], distances[*at]) = (keeper, distance);
             *at += 1;
@@ -147,7 +139,8 @@ impl ClassNeighbours {
 /// use nearprint_join::{Canonical, ClassNeighbours, Decision, star};
 ///
 /// // Each row is a class of its own. The first two are near each other, and so are the last two.
-/// let neighbours = ClassNeighbours::new(3, || [(0, 1, 2), (1, 2, 3)].into_iter(), |_, _| true);
+/// let pairs = [(0, 1, 2), (1, 0, 2), (1, 2, 3), (2, 1, 3)];
+/// let neighbours = ClassNeighbours::new(3, || pairs.into_iter());
 /// let mut decided = Vec::new();
 /// star(0..3, Some, &neighbours, |_| None, |row, decision| decided.push((row, decision)));
 /// let dropped = Decision::Drop { canonical: Canonical::Row(0), distance: 2 };

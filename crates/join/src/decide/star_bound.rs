@@ -30,7 +30,7 @@ use crate::decide::star::ClassNeighbours;
 ///
 /// // A chain of five: the best set has the two ends and the middle.
 /// let pairs = [(0, 1, 2), (1, 2, 2), (2, 3, 1), (3, 4, 3)];
-/// let mut chain = ClassNeighbours::new(5, || pairs.into_iter(), |_, _| true);
+/// let mut chain = ClassNeighbours::new(5, || pairs.into_iter().flat_map(|(a, b, d)| [(a, b, d), (b, a, d)]));
 /// assert_eq!(star_bound(&mut chain, |_| true), 3);
 /// // An existing document represents the middle.
 /// assert_eq!(star_bound(&mut chain, |class| class != 2), 2);

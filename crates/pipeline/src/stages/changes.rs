@@ -28,6 +28,7 @@ use nearprint_store::{
 use nearprint_tasks::QueryBatch;
 
 use crate::stages::decide::Decisions;
+use crate::stages::made_ahead::write_in_order;
 
 /// A night that is ready to be committed.
 #[derive(Clone, Copy)]
@@ -155,14 +156,19 @@ impl NightsChange<'_> {
         let mut rows = ChangeRows::new(self.store, folder)?;
         let mut others = others.into_iter().peekable();
         if let Some(tonight) = self.tonight {
-            for row in tonight.batch.rows() {
-                if let Some(change) = self.of_tonight(tonight, row, &old, &views)? {
+            let of_day = self.dt.map(day_of).transpose()?;
+            let n_rows = tonight.batch.n_rows;
+            let change = |row| self.of_tonight(tonight, row, of_day, &old, &views).transpose();
+            let changes = |first| (first..n_rows).take(BATCH_ROWS).filter_map(change).collect::<Result<Vec<_>>>();
+            write_in_order((0..n_rows).step_by(BATCH_ROWS), changes, |changes| {
+                for change in changes {
                     while let Some(other) = others.next_if(|other| other.id < change.id) {
                         rows.push(other)?;
                     }
                     rows.push(change)?;
                 }
-            }
+                Ok(())
+            })?;
         }
         for other in others {
             rows.push(other)?;
@@ -296,6 +302,7 @@ impl NightsChange<'_> {
         &self,
         tonight: DecidedNight<'b>,
         row: u32,
+        of_day: Option<i32>,
         old: &HashMap<String, OldState>,
         views: &Views,
     ) -> Result<Option<Change<'b>>> {
@@ -319,7 +326,6 @@ impl NightsChange<'_> {
             return Ok(None);
         }
         let kind = if before.is_some() { UPDATED } else { ADDED };
-        let of_day = self.dt.map(day_of).transpose()?;
         Ok(Some(Change { id, kind, text_changed: !is_same, of_day, after: Some(after), before }))
     }
 }

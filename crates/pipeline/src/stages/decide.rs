@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::stages::existing::ReferenceNames;
+use crate::stages::made_ahead::write_in_order;
 use crate::stages::stubs::{STUB, Stub, Stubs};
 
 /// The rule by which documents of a cluster are dropped.
@@ -208,11 +209,12 @@ impl Decisions {
         match rule {
             ClusterRule::Star => {
                 let n_component = n_kept_by_component(batch, &mut gathered);
-                let neighbours = class_pairs.neighbours(rows, &judged, loss)?;
+                let pairs = class_pairs.take(rows, &judged, loss)?;
+                let neighbours = pairs.neighbours();
                 decided.by_star(batch, &neighbours, &mut gathered);
                 let n_kept_in_vain = decided.n_kept_in_vain(batch, &neighbours, &gathered);
                 drop(neighbours);
-                let mut rivals = class_pairs.take_rivals(rows, &judged, loss)?;
+                let mut rivals = pairs.rivals();
                 let n_keep = fingerprinted_rows(batch).filter(|&row| decided.is_kept(row)).count() as u64;
                 decided.star = Some(StarQuality {
                     n_keep_bound: star_bound(&mut rivals, |class| !decided.existing.contains_key(&class)),
@@ -279,6 +281,14 @@ impl Decisions {
         );
         let id = self.canonical_id(batch, row)?;
         Ok(id.map(|id| NewCanonical { id: id.as_ref().into(), reference }))
+    }
+
+    /// Returns the id of a dropped document's canonical one, if that is a document of the night's own store, or of the batch.
+    pub(crate) fn own_canonical_id<'a>(&'a self, batch: &'a QueryBatch, row: u32) -> Result<Option<Cow<'a, str>>> {
+        match self.existing_canonical(batch, row) {
+            Some((_, origin)) if origin != Origin::OWN => Ok(None),
+            _ => self.canonical_id(batch, row),
+        }
     }
 
     /// Returns the row of a dropped document's canonical one, if that is a document of the batch.
@@ -395,49 +405,58 @@ impl Decisions {
         &self,
         batch: &QueryBatch,
         recrawls: &Recrawls,
-        family_of: impl Fn(u32) -> Result<Option<Cow<'a, str>>>,
+        family_of: impl Fn(u32) -> Result<Option<Cow<'a, str>>> + Sync,
         stubs: &Stubs,
         folder: &Path,
     ) -> Result<Vec<StagedFile>> {
         let mut writer = DatasetWriter::new(folder, "decisions", &DECISIONS, &[]);
         let mut documents = in_order(batch, stubs);
-        loop {
+        let batches = std::iter::from_fn(|| {
             let made: Vec<Decided<'_>> = documents.by_ref().take(BATCH_ROWS).collect();
-            if made.is_empty() {
-                break;
-            }
-            let cluster = |row| self.cluster(row);
-            let histories: Vec<RecrawlHistory> = made.iter().map(|document| document.history(recrawls)).collect();
-            let row = |document: &Decided<'_>| document.row();
-            let outcome = |row: u32| self.rows[row as usize].outcome;
-            let decision = |document| row(document).map_or(DROP, |row| outcome(row).decision());
-            let reason = |document| row(document).map_or(STUB, |row| outcome(row).reason());
-            let rows = || made.iter().map(row);
-            let canonical = |row: Option<u32>| row.map_or(Ok(None), |row| self.canonical_id(batch, row));
-            let distance = |row: Option<u32>| self.rows[row? as usize].distance.map(i32::from);
-            let family = |row: Option<u32>| row.map_or(Ok(None), &family_of);
-            let arrays: Vec<ArrayRef> = vec![
-                Arc::new(StringArray::from_iter_values(made.iter().map(|document| document.id(batch)))),
-                Arc::new(StringArray::from_iter_values(made.iter().map(decision))),
-                Arc::new(rows().map(canonical).collect::<Result<StringArray>>()?),
-                Arc::new(rows().map(distance).collect::<Int32Array>()),
-                Arc::new(StringArray::from_iter_values(made.iter().map(reason))),
-                Arc::new(rows().map(|row| cluster(row?).map(|(first, _)| batch.id(first))).collect::<StringArray>()),
-                Arc::new(rows().map(|row| cluster(row?).map(|(_, n)| i64::from(n))).collect::<Int64Array>()),
-                Arc::new(rows().map(|row| self.lost_share(batch, row?)).collect::<Float64Array>()),
-                Arc::new(rows().map(|row| self.reference(batch, row?)).collect::<StringArray>()),
-                Arc::new(StringArray::from_iter_values(histories.iter().map(|history| history.recrawl.name()))),
-                Arc::new(Date32Array::from_iter_values(histories.iter().map(|history| history.first_seen))),
-                Arc::new(Date32Array::from_iter_values(histories.iter().map(|history| history.last_changed))),
-                Arc::new(made.iter().map(|document| Some(document.is_revisit(batch))).collect::<BooleanArray>()),
-                Arc::new(rows().map(family).collect::<Result<StringArray>>()?),
-            ];
-            let rows = RecordBatch::try_new(Arc::clone(&DECISIONS), arrays);
-            writer.write(rows.map_err(|e| defect(e.to_string()))?)?;
-        }
+            (!made.is_empty()).then_some(made)
+        });
+        let rows = |made: Vec<Decided<'_>>| self.decision_rows(batch, recrawls, &family_of, &made);
+        write_in_order(batches, rows, |rows| writer.write(rows))?;
         let mut files = writer.finish()?;
         files.extend(self.write_superseded(batch, folder)?);
         Ok(files)
+    }
+
+    /// Returns rows of the dataset of decisions.
+    fn decision_rows<'a>(
+        &self,
+        batch: &QueryBatch,
+        recrawls: &Recrawls,
+        family_of: impl Fn(u32) -> Result<Option<Cow<'a, str>>>,
+        made: &[Decided<'_>],
+    ) -> Result<RecordBatch> {
+        let cluster = |row| self.cluster(row);
+        let histories: Vec<RecrawlHistory> = made.iter().map(|document| document.history(recrawls)).collect();
+        let row = |document: &Decided<'_>| document.row();
+        let outcome = |row: u32| self.rows[row as usize].outcome;
+        let decision = |document| row(document).map_or(DROP, |row| outcome(row).decision());
+        let reason = |document| row(document).map_or(STUB, |row| outcome(row).reason());
+        let rows = || made.iter().map(row);
+        let canonical = |row: Option<u32>| row.map_or(Ok(None), |row| self.canonical_id(batch, row));
+        let distance = |row: Option<u32>| self.rows[row? as usize].distance.map(i32::from);
+        let family = |row: Option<u32>| row.map_or(Ok(None), &family_of);
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from_iter_values(made.iter().map(|document| document.id(batch)))),
+            Arc::new(StringArray::from_iter_values(made.iter().map(decision))),
+            Arc::new(rows().map(canonical).collect::<Result<StringArray>>()?),
+            Arc::new(rows().map(distance).collect::<Int32Array>()),
+            Arc::new(StringArray::from_iter_values(made.iter().map(reason))),
+            Arc::new(rows().map(|row| cluster(row?).map(|(first, _)| batch.id(first))).collect::<StringArray>()),
+            Arc::new(rows().map(|row| cluster(row?).map(|(_, n)| i64::from(n))).collect::<Int64Array>()),
+            Arc::new(rows().map(|row| self.lost_share(batch, row?)).collect::<Float64Array>()),
+            Arc::new(rows().map(|row| self.reference(batch, row?)).collect::<StringArray>()),
+            Arc::new(StringArray::from_iter_values(histories.iter().map(|history| history.recrawl.name()))),
+            Arc::new(Date32Array::from_iter_values(histories.iter().map(|history| history.first_seen))),
+            Arc::new(Date32Array::from_iter_values(histories.iter().map(|history| history.last_changed))),
+            Arc::new(made.iter().map(|document| Some(document.is_revisit(batch))).collect::<BooleanArray>()),
+            Arc::new(rows().map(family).collect::<Result<StringArray>>()?),
+        ];
+        RecordBatch::try_new(Arc::clone(&DECISIONS), arrays).map_err(|e| defect(e.to_string()))
     }
 
     /// Writes the decisions about documents of earlier nights that were decided again below a folder. `of_rows` has what is

@@ -14,7 +14,7 @@ use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, ReadLimits, StagedFile};
 use nearprint_profile::ProfileConfig;
-use nearprint_storage::{IfExists, InputFile, Progress, Storage};
+use nearprint_storage::{IfExists, InputFile, Progress, Storage, in_pool};
 use nearprint_store::JoinedNights;
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
@@ -22,6 +22,7 @@ use nearprint_tasks::{
     fingerprint_task, received,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -646,7 +647,7 @@ pub async fn fingerprint(
 pub(crate) fn fingerprint_order(batch: &QueryBatch) -> Vec<u32> {
     let mut order: Vec<(u64, u32)> =
         batch.rows().filter_map(|row| batch.fingerprints.get(row).map(|&f| (f, row))).collect();
-    order.sort_unstable();
+    in_pool(|| order.par_sort_unstable());
     let mut order: Vec<u32> = order.into_iter().map(|(_, row)| row).collect();
     if batch.low_halves.n_values() > 0 {
         order.sort_by_key(|&row| (batch.fingerprints.get(row), batch.low_halves.get(row)));

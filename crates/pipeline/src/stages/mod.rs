@@ -8,6 +8,7 @@ pub(crate) mod fingerprint;
 pub(crate) mod hosts;
 pub(crate) mod join;
 pub(crate) mod judge;
+pub(crate) mod made_ahead;
 pub(crate) mod orphans;
 pub(crate) mod sources;
 pub(crate) mod store_run;

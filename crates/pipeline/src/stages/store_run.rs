@@ -7,53 +7,68 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::BATCH_ROWS;
 use nearprint_parquet::schema::{EMPTY, RUN, SHORT};
-use nearprint_store::{
-    HistoryColumns, NewCanonical, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash,
-};
+use nearprint_storage::{in_pool, row_number};
+use nearprint_store::{HistoryColumns, OwnDocuments, Recrawls, RunWriter, StagedRun, Store, canonical_hash, id_hash};
 use nearprint_tasks::{QueryBatch, RowColumns, SkipReason};
+use rayon::prelude::*;
 
 use crate::stages::decide::Decisions;
 use crate::stages::families::Families;
 use crate::stages::fingerprint::fingerprint_order;
+use crate::stages::made_ahead::write_in_order;
 
-/// The rows of a run: those with a fingerprint by (fingerprint, id), then the short texts by (text hash, id), then
-/// documents without text by id.
+/// The rows of the batch in the order of a run: those with a fingerprint by (fingerprint, id), then the short texts by
+/// (text hash, id), then documents without text by id.
 struct RunOrder {
-    fingerprinted: Vec<u32>,
-    short: Vec<u32>,
-    empty: Vec<u32>,
+    rows: Vec<u32>,
+    n_fingerprinted: usize,
+    n_short: usize,
 }
 
 impl RunOrder {
     fn of(batch: &QueryBatch) -> Self {
-        let mut short: Vec<u32> =
-            batch.rows().filter(|&row| batch.skipped.get(row) == Some(&SkipReason::TooShort)).collect();
-        short.sort_by_key(|&row| (batch.text_hashes.get(row), row));
+        let mut rows = fingerprint_order(batch);
+        let n_fingerprinted = rows.len();
+        rows.extend(batch.rows().filter(|&row| batch.skipped.get(row) == Some(&SkipReason::TooShort)));
+        rows[n_fingerprinted..].sort_by_key(|&row| (batch.text_hashes.get(row), row));
+        let n_short = rows.len() - n_fingerprinted;
         let without_text =
             |row: &u32| matches!(batch.skipped.get(*row), Some(SkipReason::Empty | SkipReason::NullText));
-        let order =
-            Self { fingerprinted: fingerprint_order(batch), short, empty: batch.rows().filter(without_text).collect() };
-        debug_assert_eq!(order.rows().count(), batch.len(), "each document has one row of the run");
+        rows.extend(batch.rows().filter(without_text));
+        debug_assert_eq!(rows.len(), batch.len(), "each document has one row of the run");
         debug_assert!(
-            order.fingerprinted.is_sorted_by_key(|&row| (batch.fingerprints.get(row), row)),
+            rows[..n_fingerprinted].is_sorted_by_key(|&row| (batch.fingerprints.get(row), row)),
             "a run ascends by fingerprint"
         );
-        order
+        Self { rows, n_fingerprinted, n_short }
+    }
+
+    /// Returns the rows with a fingerprint, the short texts, and the documents without text.
+    fn kinds(&self) -> [&[u32]; 3] {
+        let (fingerprinted, others) = self.rows.split_at(self.n_fingerprinted);
+        let (short, empty) = others.split_at(self.n_short);
+        [fingerprinted, short, empty]
     }
 
     /// Returns (row of the run, row of the batch) of all rows.
     fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
-        (0..).zip(self.fingerprinted.iter().chain(&self.short).chain(&self.empty).copied())
+        (0..).zip(self.rows.iter().copied())
+    }
+
+    /// Returns (hash of the id, row of the run, row of the batch) of all rows, sorted.
+    fn by_hash(&self, batch: &QueryBatch) -> Vec<(u64, u32, u32)> {
+        let hashed = |(run_row, &row): (usize, &u32)| (id_hash(&batch.id(row)), row_number(run_row), row);
+        in_pool(|| {
+            let mut by_hash: Vec<(u64, u32, u32)> = self.rows.par_iter().enumerate().map(hashed).collect();
+            by_hash.par_sort_unstable();
+            by_hash
+        })
     }
 }
 
 /// Returns the documents of the batch that nights of other dates have.
 pub async fn recrawls(store: &Store, batch: &QueryBatch, dt: &str) -> Result<Recrawls> {
-    let order = RunOrder::of(batch);
-    let mut by_hash: Vec<(u64, u32, u32)> =
-        order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row, row)).collect();
-    drop(order);
-    by_hash.sort_unstable();
+    let by_hash = RunOrder::of(batch).by_hash(batch);
     let text_hash_of = |row| batch.text_hashes.get(row).copied();
     let own = OwnDocuments { by_hash: &by_hash, id_of: &|row| batch.id(row), text_hash_of: &text_hash_of };
     store.recrawls(dt, &own).await
@@ -69,9 +84,10 @@ pub fn write_run(
     folder: &Path,
 ) -> Result<StagedRun> {
     let order = RunOrder::of(batch);
+    let [fingerprinted, short, empty] = order.kinds();
     let columns = batch.fingerprint_columns(&RUN);
     let mut run = RunWriter::try_new(folder, config_digest, &columns)?;
-    for rows in order.fingerprinted.chunks(BATCH_ROWS) {
+    let with_fingerprints = |rows: &[u32]| {
         let of_rows = RowColumns { batch, rows };
         let canonical = canonical_ids(batch, decisions, rows)?;
         let arrays = vec![
@@ -84,23 +100,24 @@ pub fn write_run(
         ];
         let mut arrays = with_history(arrays, decisions, recrawls, rows);
         arrays.push(references(batch, decisions, rows));
-        run.fingerprints(RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(internal)?)?;
-    }
-    for rows in order.short.chunks(BATCH_ROWS) {
+        RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(internal)
+    };
+    write_in_order(fingerprinted.chunks(BATCH_ROWS), with_fingerprints, |rows| run.fingerprints(rows))?;
+    for rows in short.chunks(BATCH_ROWS) {
         let columns = RowColumns { batch, rows };
         let arrays = vec![columns.text_hashes()?, columns.ids(), canonical_ids(batch, decisions, rows)?];
         let mut arrays = with_history(arrays, decisions, recrawls, rows);
         arrays.push(references(batch, decisions, rows));
         run.short(RecordBatch::try_new(Arc::clone(&SHORT), arrays).map_err(internal)?)?;
     }
-    for rows in order.empty.chunks(BATCH_ROWS) {
+    for rows in empty.chunks(BATCH_ROWS) {
         let arrays = with_history(vec![RowColumns { batch, rows }.ids()], decisions, recrawls, rows);
         run.empty(RecordBatch::try_new(Arc::clone(&EMPTY), arrays).map_err(internal)?)?;
     }
-    let mut ids: Vec<(u64, u32)> = order.rows().map(|(run_row, row)| (id_hash(&batch.id(row)), run_row)).collect();
-    ids.sort_unstable();
+    let ids = order.by_hash(batch);
+    let ids = ids.into_iter().map(|(hash, run_row, _)| (hash, run_row));
     let dependents = dependents(batch, decisions, &order)?;
-    let run = run.finish(ids.into_iter(), &recrawls.shadows, Some(&dependents))?;
+    let run = run.finish(ids, &recrawls.shadows, Some(&dependents))?;
     run.with_families(folder, config_digest, &families.stored(batch, order.rows()))
 }
 
@@ -108,8 +125,8 @@ pub fn write_run(
 fn dependents(batch: &QueryBatch, decisions: &Decisions, order: &RunOrder) -> Result<Vec<(u32, u32)>> {
     let mut dependents = Vec::new();
     for (run_row, row) in order.rows() {
-        if let Some(canonical) = decisions.canonical(batch, row)?.filter(NewCanonical::is_own) {
-            dependents.push((canonical_hash(&canonical.id), run_row));
+        if let Some(canonical) = decisions.own_canonical_id(batch, row)? {
+            dependents.push((canonical_hash(&canonical), run_row));
         }
     }
     dependents.sort_unstable();

@@ -4,11 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array};
+use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt32Type};
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{ClassNeighbours, JudgedPairs, LossLimit, QueryRows};
 use nearprint_parquet::Columns;
-use nearprint_storage::locked;
+use nearprint_storage::{in_pool, locked};
+use rayon::prelude::*;
 
 /// The schema of the notes of map tasks: verified pairs of different classes, and their distances.
 static CLASS_PAIRS: LazyLock<SchemaRef> = LazyLock::new(|| {
@@ -41,8 +43,8 @@ pub(super) struct OwnClassPairs {
 /// The number of pairs in a batch.
 const BATCH_PAIRS: usize = 1 << 16;
 
-/// The bytes of a pair in a batch, and in the index of neighbours.
-const PAIR_BYTES: usize = 9 + 10;
+/// The bytes of a pair in a batch, of its directions, and in the index of neighbours.
+const PAIR_BYTES: usize = 9 + 1 + 10;
 
 impl OwnClassPairs {
     /// Adds a pair. Returns the batch if it is full.
@@ -97,38 +99,101 @@ impl ClassPairs {
         Ok(())
     }
 
+    /// Takes the pairs, and determines in which directions a class of each may be dropped for the other. All threads look at
+    /// the texts' numbers of features and at their sketches, which lie all over the memory.
+    ///
+    /// # Errors
+    /// The notes do not have the columns of a map task's pairs.
+    pub fn take(&self, rows: &QueryRows, judged: &JudgedPairs, loss: LossLimit) -> Result<DirectedPairs> {
+        let batches = std::mem::take(&mut *locked(&self.batches));
+        let directed = |notes| Directed::of(&notes, |class, keeper| judged.may_drop(rows, loss, class, keeper));
+        let batches = in_pool(|| batches.into_par_iter().map(directed).collect::<Result<Vec<_>>>())?;
+        Ok(DirectedPairs { n_classes: rows.n_classes(), batches })
+    }
+}
+
+/// Verified pairs of different classes, and the directions in which one class of each may be dropped for the other.
+#[derive(Debug)]
+pub struct DirectedPairs {
+    n_classes: usize,
+    batches: Vec<Directed>,
+}
+
+/// A batch of such pairs.
+#[derive(Debug)]
+struct Directed {
+    a: ScalarBuffer<u32>,
+    b: ScalarBuffer<u32>,
+    distances: ScalarBuffer<u8>,
+    /// Of each pair: [`A_FOR_B`], [`B_FOR_A`], both or neither.
+    directions: Vec<u8>,
+}
+
+/// The first class of a pair may be dropped for the second.
+const A_FOR_B: u8 = 1;
+/// The second class of a pair may be dropped for the first.
+const B_FOR_A: u8 = 2;
+
+impl Directed {
+    /// `may_drop` returns whether a class, named first, may be dropped for another.
+    fn of(notes: &RecordBatch, may_drop: impl Fn(u32, u32) -> bool) -> Result<Self> {
+        let columns = Columns { batch: notes, file: "pairs of classes" };
+        let (a, b) = (columns.primitive::<UInt32Type>("a")?.values(), columns.primitive::<UInt32Type>("b")?.values());
+        let distances = columns.primitive::<UInt8Type>("distance")?.values().clone();
+        let direction = |drops: bool, direction| if drops { direction } else { 0 };
+        let both = |(&a, &b)| direction(may_drop(a, b), A_FOR_B) | direction(may_drop(b, a), B_FOR_A);
+        let directions = a.iter().zip(b).map(both).collect();
+        Ok(Self { a: a.clone(), b: b.clone(), distances, directions })
+    }
+
+    /// Returns (class, other class, distance) of each pair from its first class to its second if it has a direction of `a_to_b`,
+    /// and from its second to its first if it has one of `b_to_a`.
+    fn pairs(&self, a_to_b: u8, b_to_a: u8) -> impl Iterator<Item = (u32, u32, u8)> {
+        let pairs = self.a.iter().zip(&self.b).zip(self.distances.iter().zip(&self.directions));
+        pairs.flat_map(move |((&a, &b), (&distance, &directions))| {
+            let forward = (directions & a_to_b != 0).then_some((a, b, distance));
+            let backward = (directions & b_to_a != 0).then_some((b, a, distance));
+            forward.into_iter().chain(backward)
+        })
+    }
+}
+
+impl DirectedPairs {
     /// Returns the pairs, by class, in the directions in which a class may be dropped for the other.
-    ///
-    /// # Errors
-    /// The notes do not have the columns of a map task's pairs.
-    pub fn neighbours(&self, rows: &QueryRows, judged: &JudgedPairs, loss: LossLimit) -> Result<ClassNeighbours> {
-        self.directed(rows, |class, keeper| judged.may_drop(rows, loss, class, keeper))
+    #[must_use]
+    pub fn neighbours(&self) -> ClassNeighbours {
+        ClassNeighbours::new(self.n_classes, || self.batches.iter().flat_map(|batch| batch.pairs(A_FOR_B, B_FOR_A)))
     }
 
-    /// Takes the pairs of which one class, at least, may be dropped for the other, by class and in both directions.
-    ///
-    /// # Errors
-    /// The notes do not have the columns of a map task's pairs.
-    pub fn take_rivals(&self, rows: &QueryRows, judged: &JudgedPairs, loss: LossLimit) -> Result<ClassNeighbours> {
-        let may_drop = |class, keeper| judged.may_drop(rows, loss, class, keeper);
-        let found = self.directed(rows, |a, b| may_drop(a, b) || may_drop(b, a));
-        locked(&self.batches).clear();
-        found
+    /// Returns the pairs of which one class, at least, may be dropped for the other, by class and in both directions.
+    #[must_use]
+    pub fn rivals(self) -> ClassNeighbours {
+        let any = A_FOR_B | B_FOR_A;
+        ClassNeighbours::new(self.n_classes, || self.batches.iter().flat_map(|batch| batch.pairs(any, any)))
     }
+}
 
-    fn directed(&self, rows: &QueryRows, is_wanted: impl Fn(u32, u32) -> bool) -> Result<ClassNeighbours> {
-        let batches = locked(&self.batches);
-        let mut columns = Vec::with_capacity(batches.len());
-        for batch in &*batches {
-            let found = Columns { batch, file: "pairs of classes" };
-            let (a, b) = (found.primitive::<UInt32Type>("a")?, found.primitive::<UInt32Type>("b")?);
-            columns.push((a.values(), b.values(), found.primitive::<UInt8Type>("distance")?.values()));
+#[cfg(test)]
+mod tests {
+    use nearprint_fault::Result;
+
+    use super::{A_FOR_B, B_FOR_A, Directed, OwnClassPairs};
+
+    #[test]
+    fn a_pair_has_the_directions_in_which_a_class_may_be_dropped_and_a_rival_needs_only_one() -> Result<()> {
+        let mut own = OwnClassPairs::default();
+        for (a, b, distance) in [(0, 1, 3), (2, 3, 4), (4, 5, 5), (6, 7, 6)] {
+            own.add(a, b, distance)?;
         }
-        let pairs = || {
-            columns.iter().flat_map(|(a, b, distances)| {
-                a.iter().zip(b.iter()).zip(distances.iter()).map(|((&a, &b), &distance)| (a, b, distance))
-            })
-        };
-        Ok(ClassNeighbours::new(rows.n_classes(), pairs, is_wanted))
+        let notes = own.take()?.unwrap();
+        // 0 may be dropped for 1, 3 for 2, each of 4 and 5 for the other, and neither of 6 and 7.
+        let allowed = [(0, 1), (3, 2), (4, 5), (5, 4)];
+        let directed = Directed::of(&notes, |class, keeper| allowed.contains(&(class, keeper)))?;
+        let neighbours: Vec<_> = directed.pairs(A_FOR_B, B_FOR_A).collect();
+        assert_eq!(neighbours, [(0, 1, 3), (3, 2, 4), (4, 5, 5), (5, 4, 5)]);
+        let any = A_FOR_B | B_FOR_A;
+        let rivals: Vec<_> = directed.pairs(any, any).collect();
+        assert_eq!(rivals, [(0, 1, 3), (1, 0, 3), (2, 3, 4), (3, 2, 4), (4, 5, 5), (5, 4, 5)]);
+        Ok(())
     }
 }

@@ -14,8 +14,8 @@ mod spec;
 mod task;
 mod undecided;
 
-pub use class_pairs::ClassPairs;
 pub(crate) use class_pairs::class_pair_schema;
+pub use class_pairs::{ClassPairs, DirectedPairs};
 pub use context::{FileRowGroups, MapContext, MapTask, Room, Want};
 pub use counts::MapCounts;
 pub use pair_writer::{judged_pairs, pair_schema};
