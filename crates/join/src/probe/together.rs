@@ -95,22 +95,27 @@ impl<'a, F: Width> Rows<'a, F> {
     /// Splits the rows at the middle of the values that agree in their leading bits, if they cover little of these values. The
     /// runs ascend.
     fn halves(&self, bits: u32) -> Option<[Self; 2]> {
-        let low = ones::<F>(bits);
-        let first = *self.runs.iter().filter_map(|run| run.first()).min_by_key(|&&row| row & low)?;
-        let last = *self.runs.iter().filter_map(|run| run.last()).max_by_key(|&&row| row & low)?;
+        let (first, last) = ends(&self.runs, bits)?;
         let mask = half_mask(first, last, bits, bits)?;
         let halves: Vec<[&'a [F]; 2]> = self.runs.iter().map(|run| split(run, first, mask)).collect();
         let half = |n: usize| halves.iter().map(|of_run| of_run[n]).filter(|run| !run.is_empty()).collect();
-        Some([self.of_runs(half(0), bits), self.of_runs(half(1), bits)])
+        Some([self.of_runs(half(0), bits)?, self.of_runs(half(1), bits)?])
     }
 
-    /// Returns the rows of some runs, which are among these rows.
-    fn of_runs(&self, runs: Vec<&'a [F]>, bits: u32) -> Self {
-        let ends = || runs.iter().flat_map(|run| run.first().into_iter().chain(run.last()));
-        let first = ends().next().copied().unwrap_or(self.first);
-        let root = ends().map(|&end| common_prefix(first, end, bits)).min().unwrap_or(bits);
-        Self { runs, first, differing: self.differing & ones::<F>(bits - root) }
+    /// Returns the rows of some runs, which are among these rows. `None` if there are none.
+    fn of_runs(&self, runs: Vec<&'a [F]>, bits: u32) -> Option<Self> {
+        let (first, last) = ends(&runs, bits)?;
+        let differing = self.differing & ones::<F>(bits - common_prefix(first, last, bits));
+        Some(Self { runs, first, differing })
     }
+}
+
+/// Returns the least and the largest value of runs that ascend. `None` if they have no rows.
+fn ends<F: Width>(runs: &[&[F]], bits: u32) -> Option<(F, F)> {
+    let low = ones::<F>(bits);
+    let first = runs.iter().filter_map(|run| run.first()).min_by_key(|&&row| row & low)?;
+    let last = runs.iter().filter_map(|run| run.last()).max_by_key(|&&row| row & low)?;
+    Some((*first, *last))
 }
 
 /// The way in which a table's rows are cut.
