@@ -161,6 +161,9 @@ pub struct DistinctHashes {
 /// The number of places that memory is kept for.
 const KEPT_PLACES: usize = 1 << 20;
 
+/// The largest number of places of a table of which three quarters are free: half a megabyte.
+const MAX_SPARSE_PLACES: usize = 1 << 16;
+
 impl DistinctHashes {
     /// Returns a table with room for `n` hashes.
     pub(crate) fn with_room(n: usize) -> Self {
@@ -193,8 +196,10 @@ impl DistinctHashes {
             self.places = Vec::new();
         }
         self.places.clear();
-        // At least a third of the places stay free.
-        self.places.resize((n + n / 2 + 1).next_power_of_two(), EMPTY);
+        // At least a third of the places stay free. The tables of most texts have three quarters free, because the place of a hash
+        // is then seldom taken, which cannot be predicted.
+        let n_places = (n + n / 2 + 1).max((4 * n + 1).min(MAX_SPARSE_PLACES));
+        self.places.resize(n_places.next_power_of_two(), EMPTY);
         self.n = 0;
     }
 
