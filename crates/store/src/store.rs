@@ -10,7 +10,7 @@ use nearprint_storage::{Folder, in_memory};
 use crate::commit::{ChangeSet, Commit, Forgotten, JoinedRuns, Night, Removal, RunRecord, SegmentRecord, Stored};
 use crate::info::{NightInfo, SegmentInfo, StoreInfo};
 use crate::names::{
-    COMMITS, PAGES, commit_name, commit_numbers, drawn_number, generation_name, index_name, page_name, run_name,
+    COMMITS, PAGES, RUNS, commit_name, commit_numbers, drawn_number, generation_name, index_name, page_name, run_name,
     segment_name, short,
 };
 use crate::writer::StagedRun;
@@ -134,7 +134,7 @@ impl Store {
     /// otherwise.
     pub async fn tidy(&self, night: &Night) {
         self.folder.tidy_itself().await;
-        self.folder.join("runs").tidy_itself().await;
+        self.folder.join(RUNS).tidy_itself().await;
         self.folder.join(COMMITS).tidy().await;
         self.folder.join(PAGES).tidy().await;
         self.run_folder(&night.run.digest).tidy().await;
@@ -393,7 +393,9 @@ impl Store {
         let names: Vec<String> = names.into_iter().chain(of_overruled).chain(changes.set.names()).collect();
         for _ in 1..MAX_ATTEMPTS {
             let newest = Self::open(&self.folder).await?;
-            if newest.nights() != self.nights() || self.gave_up_since(&newest, &names).await? {
+            // Nights may come back as they were, but the change sets between would have been passed over.
+            let changed = newest.nights() != self.nights() || newest.n_change_sets() != self.n_change_sets();
+            if changed || self.gave_up_since(&newest, &names).await? {
                 return Ok(false);
             }
             if newest.put_night(night, changes, keep_nights, made_by).await? {
