@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::changes::{assert_changes_fold, sets};
 use crate::support::{self, Night, Signal, command, delta, expect, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
@@ -276,6 +277,82 @@ fn a_store_whose_commits_are_lost_does_not_begin_anew() {
     // A file that only looks like a commit's is none.
     std::fs::write(night.path().join("store/_commits/7.json"), "mine").unwrap();
     night.run("2026-11-21", &[]).expect_success();
+}
+
+#[test]
+fn a_store_of_several_nights_whose_commits_are_lost_begins_in_no_output() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let run = |dt: &str, more: &[&str]| night.documents(dt, &[("z", &text(9, 60))]).run(dt, more);
+    run("2026-11-21", &[]).expect_success();
+    std::fs::rename(night.path().join("store/_commits"), night.path().join("lost")).unwrap();
+    let lost = ["files of several nights", "restore its _commits"];
+    for more in
+        [&["--output", "fresh"][..], &["--output", "fresh", "--create-store"], &["--output", "fresh", "--dry-run"]]
+    {
+        expect(&run("2026-11-22", more), 73, &lost);
+    }
+    expect(&nearprint_in(night.path(), &["store", "init", "store"]), 73, &lost);
+    expect(&nearprint_in(night.path(), &["check", "--config", "job.toml"]), 73, &lost);
+    std::fs::rename(night.path().join("lost"), night.path().join("store/_commits")).unwrap();
+    run("2026-11-22", &[]).expect_success();
+}
+
+#[test]
+fn a_store_that_has_lost_its_identity_is_damaged_and_no_new_one_is_drawn() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let identity = night.path().join("store/_store.json");
+    std::fs::remove_file(&identity).unwrap();
+    let checked = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]);
+    let found = checked.json();
+    assert_eq!(
+        (checked.code, &found["status"], &found["problems"][0]["of"]),
+        (65, &"damaged".into(), &"identity".into())
+    );
+    night.documents("2026-11-21", &[("z", &text(9, 60))]);
+    for more in [&[][..], &["--output", "fresh"], &["--dry-run"]] {
+        expect(&night.run("2026-11-21", more), 65, &["store/_store.json", "copy that of one of its outputs there"]);
+    }
+    assert!(!identity.exists());
+    std::fs::copy(night.path().join("results/_store.json"), &identity).unwrap();
+    night.run("2026-11-21", &[]).expect_success();
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}
+
+#[test]
+fn no_store_is_begun_in_an_output_or_a_file() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    night.documents("2026-11-21", &[("z", &text(9, 60))]);
+    let is_output = ["results is no store: it is an output", "name that store"];
+    for more in [&[][..], &["--create-store"], &["--dry-run"]] {
+        let done = night.run("2026-11-21", &[&["--store", "results", "--output", "other"], more].concat());
+        expect(&done, 66, &is_output);
+    }
+    expect(&nearprint_in(night.path(), &["store", "init", "results"]), 66, &is_output);
+    std::fs::write(night.path().join("file"), "mine").unwrap();
+    expect(&nearprint_in(night.path(), &["store", "init", "file"]), 73, &["file"]);
+}
+
+/// The store's nights come back as they were while another night is made; the sets of changes in between do not.
+#[test]
+fn a_night_follows_all_sets_of_changes_that_others_made_meanwhile() {
+    let night = one_night("");
+    night.run(DT, &[]).expect_success();
+    let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();
+    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    let making = night.documents("2026-11-21", &rows).command("2026-11-21", &[]).start().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    making.signal(Signal::SIGSTOP).unwrap();
+    nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", DT]).expect_success();
+    night.run(DT, &[]).expect_success();
+    making.signal(Signal::SIGCONT).unwrap();
+    let done = making.wait().unwrap();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let numbers: Vec<i64> = sets(&night.path().join("results")).into_keys().collect();
+    assert_eq!(numbers, [1, 2, 3, 4], "{}", done.stderr);
+    assert_changes_fold(&night, &[DT, "2026-11-21"], "four commits");
 }
 
 #[test]

@@ -132,6 +132,7 @@ async fn check_store(storage: &Storage, request: &RunRequest) -> Result<bool> {
     let configuration = request.configuration();
     store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))?;
     let (identity, output) = (store.identity().await?, storage.folder(&request.output)?);
+    store.refuse_lost(identity.as_deref()).await?;
     // Where the output belongs to no store yet, a first night may make one.
     if identity_in(&output).await?.is_some() {
         refuse_missing_store(&store, identity.as_deref(), request, &output).await?;

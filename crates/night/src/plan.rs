@@ -54,6 +54,7 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Open
     store.refuse_other_config(&config_digest, |other| configuration.differences(other))?;
     let identity = store.identity().await?;
     let output = storage.folder(&request.output)?;
+    store.refuse_lost(identity.as_deref()).await?;
     refuse_missing_store(&store, identity.as_deref(), request, &output).await?;
     store.refuse_output_of_another(identity.as_deref(), &output).await?;
     store.refuse_lost_commits(&output).await?;

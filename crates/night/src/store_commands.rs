@@ -236,10 +236,15 @@ pub struct DropNightSummary {
 /// ```
 ///
 /// # Errors
-/// The place cannot be written to, or an S3 server ignores `If-None-Match`.
+/// The place is an output, or a store that has lost its commits or its identity; it cannot be written to; or an S3 server ignores
+/// `If-None-Match`.
 pub async fn store_init(storage: &Storage, url: &str, writers: Writers) -> Result<bool> {
-    let store = Store::open(&storage.folder(url)?).await?;
-    if !store.is_new() || store.identity().await?.is_some() {
+    let folder = storage.folder(url)?;
+    folder.refuse_file_in_its_way()?;
+    let store = Store::open(&folder).await?;
+    let identity = store.identity().await?;
+    store.refuse_lost(identity.as_deref()).await?;
+    if !store.is_new() || identity.is_some() {
         return Ok(false);
     }
     store.probe_conditional_put(writers).await?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commit::to_json;
 use crate::error::IsOutput;
-use crate::names::{MANIFEST, drawn_number};
+use crate::names::{COMMITS, MANIFEST, RUNS, drawn_number};
 use crate::store::Store;
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
@@ -77,6 +77,7 @@ pub async fn missing_store(folder: &Folder) -> Fault {
             let fault = Fault::new(ErrorKind::InputMissing, words![Part::Place, is]).at(folder.url());
             return fault.remedy("name that store").about(IsOutput { store });
         }
+        Ok(Some(_)) if has_runs_of_several(folder).await => return lost_commits(folder),
         Ok(Some(_)) => ("night in the store", "the store is made, and has no night yet: run one first"),
         Ok(None) => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
         Err(error) => return error,
@@ -88,6 +89,20 @@ pub async fn missing_store(folder: &Folder) -> Fault {
 async fn is_output(folder: &Folder) -> bool {
     let names = folder.names().await.unwrap_or_default();
     names.iter().any(|name| PublishedDataset::of(name).is_some())
+}
+
+/// Returns whether a folder has run files of several nights. Those of one may be a first night's that did not come to its commit.
+/// A folder that cannot be listed has none that anybody can see.
+async fn has_runs_of_several(folder: &Folder) -> bool {
+    folder.join(RUNS).names().await.is_ok_and(|names| names.len() > 1)
+}
+
+/// Makes the fault of a store that has run files, and no commit.
+fn lost_commits(folder: &Folder) -> Fault {
+    let reason = format!(
+        "files of several nights in {RUNS}/, and no commit: restore its {COMMITS}; if no night was ever published, delete {RUNS}/"
+    );
+    Fault::output_exists(folder.url().to_owned(), reason)
 }
 
 /// The most folders beside an output among which its store is looked for.
@@ -127,6 +142,31 @@ impl Store {
             Some(known) => Ok(known),
             None => identify(&self.folder, &drawn()).await,
         }
+    }
+
+    /// Refuses a place that must not begin a store, or go on as one: an output, a store that has lost its commits, and one that
+    /// has lost its identity. `identity` is the identity in it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if it is an output,
+    /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the commits are lost, and
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the identity is.
+    pub async fn refuse_lost(&self, identity: Option<&str>) -> Result<()> {
+        match identity {
+            // Another execution may have drawn the identity, and committed, after this one asked.
+            None if !self.is_new() && self.identity().await?.is_none() => Err(self.lost_identity()),
+            Some(_) if self.is_new() && is_output(&self.folder).await => Err(missing_store(&self.folder).await),
+            Some(_) if self.is_new() && has_runs_of_several(&self.folder).await => {
+                if Self::open(&self.folder).await?.is_new() { Err(lost_commits(&self.folder)) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the fault of a store with commits that has no identity.
+    pub(crate) fn lost_identity(&self) -> Fault {
+        let reason = "gone, and the store has nights: copy that of one of its outputs there";
+        Fault::bad_data(self.folder.join(IDENTITY).url(), reason)
     }
 
     /// Refuses an output that belongs to another store. `identity` is the identity of this store, or `None` if it has
@@ -191,7 +231,7 @@ impl Store {
             // Another execution may have published the night after this one opened the store.
             if Self::open(&self.folder).await?.is_new() {
                 let reason = format!(
-                    "nights are published here ({name}), and {} has no commit: restore its _commits, or name an output of its own",
+                    "nights are published here ({name}), and {} has no commit: restore its _commits; where it is another store, name an output of its own",
                     self.folder.url()
                 );
                 return Err(Fault::output_exists(output.url().to_owned(), reason));

@@ -8,9 +8,12 @@ pub const COMMITS: &str = "_commits";
 /// The folder of the pages, below the store.
 pub const PAGES: &str = "pages";
 
+/// The folder of the runs, below the store.
+pub const RUNS: &str = "runs";
+
 /// Returns the path of a run below the store.
 pub fn run_name(digest: &str) -> String {
-    format!("runs/{digest}")
+    format!("{RUNS}/{digest}")
 }
 
 /// Returns the path of a segment below the store.

@@ -313,14 +313,15 @@ fn check_digest(store: &Store, parquet: &ParquetFile) -> Result<()> {
     Err(damaged(&parquet.file.url, "made with another configuration than the store's"))
 }
 
-/// Checks the identities of a store and of its outputs. The report gets a problem for each identity that is damaged or
-/// belongs to another store.
+/// Checks the identities of a store, which has commits, and of its outputs. The report gets a problem for each identity that is
+/// damaged or belongs to another store, and if the store's is gone.
 ///
 /// # Errors
 /// A place does not answer.
 pub async fn check_identities(store: &Store, outputs: &[Folder], report: &mut StoreReport) -> Result<()> {
     let of_store = identity_in(&store.folder).await;
     let known = of_store.as_ref().ok().cloned().flatten();
+    let of_store = of_store.and_then(|identity| identity.ok_or_else(|| store.lost_identity()));
     report.note(&Damaged::Identity, store.folder.join(IDENTITY).url(), of_store.map(drop))?;
     for output in outputs {
         let checked = identity_in(output).await.and_then(|owner| {

@@ -27,7 +27,7 @@ pub async fn drop_night(store: &Store, dt: &str, changes: ChangeSet) -> Result<b
 pub fn night_of<'a>(store: &'a Store, dt: &str) -> Result<&'a Night> {
     store.night(dt).ok_or_else(|| {
         let store = store.folder().url();
-        Fault::input_missing("night", format!("{store} dt={dt}"), "`store info` lists the nights")
+        Fault::input_missing(&format!("night {dt}"), store.to_owned(), "`store info` lists the nights")
             .about(NoSuchNight { store: Some(store.to_owned()) })
     })
 }
