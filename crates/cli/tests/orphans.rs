@@ -67,6 +67,27 @@ fn mirrored(job: &str) -> Night {
     night
 }
 
+/// The middle night decided nothing and was decided nothing about, and comes back as it was.
+#[test]
+fn a_later_night_is_no_longer_stale_once_it_is_made_again_after_an_earlier_one_came_back() {
+    let night = mirrored("");
+    night.documents(SECOND, &[("c", &text(3, 60))]);
+    run(&night, SECOND, &[]);
+    night.documents(THIRD, &[("b", &text(2, 60))]);
+    assert_eq!(run(&night, THIRD, &[])["n_restored"], 1);
+    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", SECOND]).expect_success();
+    run(&night, SECOND, &["--late"]);
+    let stale = || {
+        let checked = nearprint_in(night.path(), &["check", "--config", "job.toml", "--json"]).expect_success().json();
+        assert_eq!(checked["status"], "sound", "{checked}");
+        checked["stale"].clone()
+    };
+    assert_eq!(stale(), serde_json::json!([THIRD]));
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+    assert_eq!(stale(), serde_json::json!([]));
+    assert_eq!(state(&corpus(&night, &[FIRST, SECOND, THIRD]), "mirror"), ["keep", "", "restored"]);
+}
+
 #[test]
 fn a_mirror_whose_representative_says_something_else_is_kept_again() {
     for (new, cause) in [(text(2, 60), "changed"), (" ".to_owned(), "empty"), (text(9, 60), "changed")] {

@@ -74,7 +74,9 @@ pub(crate) async fn publish(
         Some(night) => plan.store.keep_run(night, &staged.run).await?,
         None => None,
     };
-    if let (Some(night), Some(of_run)) = (published.filter(|night| night.request == plan.digest), &kept)
+    // A night of which others overruled decisions says with a commit that these count again.
+    let same = published.filter(|night| night.request == plan.digest && night.overruled.is_empty());
+    if let (Some(night), Some(of_run)) = (same, &kept)
         && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
     {
         return mended(storage, plan, night, staged, of_run.n_mended_files + of_generation).await;
