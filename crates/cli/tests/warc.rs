@@ -463,6 +463,20 @@ fn a_page_has_the_same_source_by_its_id_and_by_its_column_of_hosts() {
     assert_eq!(sources("source_column = \"host\"\n"), ["b.org"]);
 }
 
+#[test]
+fn other_sources_are_another_configuration_even_if_the_keep_order_has_their_column() {
+    let job = "keep = [\"host asc\"]\n";
+    let night = Night::new(job);
+    write(&night, "a.warc", &page("https://a.org/1", &text(1, 200)));
+    night.run(DT, &[]).expect_success();
+    let written = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    std::fs::write(night.path().join("job.toml"), written.replace(job, &format!("source_column = \"host\"\n{job}")))
+        .unwrap();
+    expect(&night.run(DT, &[]), 73, &["is published from other configuration"]);
+    night.run(DT, &["--replace"]).expect_success();
+    assert_eq!(night.run(DT, &[]).expect_success().json()["status"], "already_published");
+}
+
 /// Returns the sources that lose a document in a night of two similar pages.
 fn sources(job: &str) -> Vec<String> {
     let night = Night::new(job);

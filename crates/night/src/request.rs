@@ -191,6 +191,8 @@ impl RunRequest {
         let mut at_release = self.clone();
         // That release found documents of earlier nights as it found those of the same night.
         at_release.profile.join.earlier = None;
+        // Of its results, none depended on sources.
+        at_release.source_column = None;
         let is_known = usual_lost_share(&self.profile, self.clusters) < LossLimit::NONE.0;
         if self.max_lost_share.is_none() && is_known {
             at_release.max_lost_share = Some(USUAL_LOST_SHARE_OF_RELEASE_0_2);
@@ -236,6 +238,12 @@ impl RunRequest {
         // Left out where it is the usual one, so that nights from before there was one keep their digests.
         if self.profile.judge() != usual_judge(&self.profile)? {
             parts["judge"] = serde_json::json!(self.profile.judge);
+        }
+        // Another column of sources is among the columns, which `keep` may have too.
+        if let Some(source) =
+            self.source_column.as_ref().filter(|source| self.keep.iter().any(|k| k.column == **source))
+        {
+            parts["source"] = source.as_str().into();
         }
         // Left out if there are none, so that nights without references keep their digests.
         if !references.is_empty() {
