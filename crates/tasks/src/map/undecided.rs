@@ -109,11 +109,11 @@ impl Undecided {
             a: a[i],
             b: b[i],
         }));
-        if held.pairs.len() > 2 * held.n_left + PAIRS_HELD {
+        if held.pairs.len() > 2 * held.n_left + PAIRS_HELD || size_of_val(held.pairs.as_slice()) > self.max_bytes {
             nearest_undecided(&mut held.pairs, self.max_looks);
             held.n_left = held.pairs.len();
         }
-        let bytes = held.pairs.len() * size_of::<UndecidedPair>();
+        let bytes = size_of_val(held.pairs.as_slice());
         if bytes > self.max_bytes {
             let reason = format!(
                 "the pairs that the judge reads take {bytes} bytes, {} are left of the limit: raise the memory limit, or lower \
@@ -131,5 +131,27 @@ impl Undecided {
         let mut pairs = std::mem::take(&mut locked(&self.held).pairs);
         nearest_undecided(&mut pairs, self.max_looks);
         pairs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_that_several_tasks_found_are_refused_only_if_they_take_too_much_memory_once() -> Result<()> {
+        let notes = |first: u32| {
+            let mut own = OwnUndecided::default();
+            for b in first..first + 1000 {
+                assert!(own.add(UndecidedPair { sketch_distance: 40, distance: 9, a: 0, b }, 1000)?.is_none());
+            }
+            own.take(1000)?.ok_or_else(|| Fault::internal("test", "there are pairs"))
+        };
+        let undecided = Undecided::new(1000, 1500 * size_of::<UndecidedPair>());
+        for _ in 0..3 {
+            assert!(undecided.add(&notes(1)?)?);
+        }
+        assert!(undecided.add(&notes(1001)?).is_err());
+        Ok(())
     }
 }
