@@ -1,10 +1,11 @@
 //! `nearprint report`: the page and the Markdown of a night.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use scraper::{Html, Node, Selector};
 
-use crate::support::{Night, edited, nearprint_in, root, text, write_documents};
+use crate::support::{Night, edited, expect, nearprint_in, root, text, write_documents};
 
 const DT: &str = "2026-11-20";
 const REPORT: [&str; 5] = ["report", "--config", "job.toml", "--dt", DT];
@@ -268,9 +269,28 @@ fn a_page_that_would_overwrite_documents_or_the_job_is_refused() {
 }
 
 #[test]
+fn the_place_of_a_page_is_looked_at_before_the_night_is_made() {
+    let night = Night::new("");
+    night.documents(DT, &[("a", &text(1, 90))]);
+    std::fs::write(night.path().join("file"), "mine").unwrap();
+    std::fs::create_dir(night.path().join("folder")).unwrap();
+    for (html, code) in [("nowhere/page.html", 74), ("file/page.html", 74), ("file", 73), ("folder", 73)] {
+        let done = night.run(DT, &["--report", html]);
+        assert_eq!(done.code, code, "{html}: {}", done.stderr);
+        assert!(!night.path().join("results").exists(), "{html}");
+    }
+}
+
+/// The files of the night are smaller than the limit, and its page is larger.
+#[test]
 fn a_night_whose_page_cannot_be_written_is_published_and_says_so() {
     let night = Night::new("");
-    let done = night.documents(DT, &[("a", &text(1, 90))]).run(DT, &["--report", "nowhere/page.html"]);
+    night.documents(DT, &[("a", &text(1, 90))]);
+    let limited = format!(
+        "trap '' XFSZ; ulimit -f 24; exec {} run --config job.toml --dt {DT} --create-store --json --report page.html",
+        crate::support::NEARPRINT
+    );
+    let done = crate::support::Run::new(Path::new("sh"), night.path(), &["-c", &limited]).run().unwrap();
     assert_eq!((done.code, done.json()["exit_code"].as_u64()), (74, Some(74)), "{}", done.stderr);
     assert!(done.stderr.contains("the night is published, but not its page"), "{}", done.stderr);
     assert_eq!(done.json()["n_keep"], 1);
@@ -390,7 +410,7 @@ fn the_page_of_all_nights_has_a_row_for_each_and_pages_of_nights_lead_to_one_ano
     assert_eq!(read("2026-11-20.html"), before, "later nights change no byte of a page");
     std::fs::write(night.path().join("pages/2026-11-21.html"), "<p>mine</p>").unwrap();
     let args = ["report", "--config", "job.toml", "--dt", DT, "--pages", "pages"];
-    crate::support::expect(&nearprint_in(night.path(), &args), 73, &["no page about a night of nearprint"]);
+    expect(&nearprint_in(night.path(), &args), 73, &["no page about a night of nearprint"]);
 }
 
 #[test]
@@ -403,4 +423,22 @@ fn a_page_says_what_stays_of_the_largest_clusters_with_the_beginning_of_its_text
     let first = &report["clusters"][0];
     assert!(first["n_keep"].as_u64() > Some(0) && first["excerpt"].is_string(), "{first}");
     assert!(rows[0].contains(first["kept"][0].as_str().unwrap()), "{rows:?}");
+}
+
+#[test]
+fn a_lost_file_of_the_results_is_damage_that_a_run_repairs() {
+    let night = published();
+    let decisions = files_of(&night, "decisions");
+    std::fs::remove_file(&decisions[0]).unwrap();
+    for command in [&REPORT[..], &["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"]] {
+        expect(&nearprint_in(night.path(), command), 65, &["it is gone", "nearprint run --replace"]);
+    }
+    night.run(DT, &["--replace"]).expect_success();
+    nearprint_in(night.path(), &REPORT).expect_success();
+}
+
+/// The files of a dataset of the night.
+fn files_of(night: &Night, dataset: &str) -> Vec<std::path::PathBuf> {
+    let folder = night.path().join(format!("results/{dataset}/dt={DT}"));
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }

@@ -286,19 +286,16 @@ async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result
     })
 }
 
-/// Returns the URLs of the files of a dataset of a published night, such as `decisions`, in order. The store and the
-/// night's manifest name them, so they are the files of one generation, whatever else lies beside them.
+/// Returns the files of a dataset of a published night, such as `decisions`, in order. The store and the night's manifest name
+/// them, so they are the files of one generation, whatever else lies beside them.
 ///
 /// # Errors
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published; an error if its
-/// manifest cannot be read or is damaged.
-pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<String>> {
+/// manifest, or a file that it names, is missing or damaged.
+pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<InputFile>> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
-    let night = published(&store, dt)?;
-    let manifest = manifest_of(storage, &store, night).await?;
-    let root = storage.folder(night.output_root())?;
-    Ok(of_dataset(&root, &manifest, night, dataset).map(|(place, _)| place.url().to_owned()).collect())
+    dataset_files(storage, &store, published(&store, dt)?, dataset).await
 }
 
 /// Returns the night of a date.

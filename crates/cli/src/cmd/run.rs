@@ -10,7 +10,7 @@ use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary};
 use nearprint_pipeline::{is_late, is_without_documents};
 use nearprint_report::ReportRequest;
-use nearprint_storage::Requests;
+use nearprint_storage::{IfExists, OutputFile, Requests, Storage};
 use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,6 +64,7 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     }
     let (breakers, engine) = (request.breakers, engine.cloned());
     let done = session.block_on(|storage, resources, progress| async move {
+        refuse_page(&storage, page.as_ref()).await?;
         let _lock = held(lock, lock_wait).await?;
         let done = run_night(&storage, &request, &resources, &progress, engine.as_ref()).await;
         asked.store(done.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
@@ -159,6 +160,14 @@ fn page(job: &JobConfig, args: &RunArgs, run: &RunRequest) -> Result<Option<(Str
     let documents = job.documents(args.documents.as_ref()).unwrap_or_default();
     let request = page_request(job, &run.dt, &run.store, &documents)?;
     Ok(Some((job.folder().given(html), request)))
+}
+
+/// Refuses the place of a page before any work, if the page cannot be written there.
+async fn refuse_page(storage: &Storage, page: Option<&(String, ReportRequest)>) -> Result<(), Fault> {
+    match page {
+        Some((html, _)) => OutputFile::try_new(storage, html, IfExists::Replace).await.map(drop),
+        None => Ok(()),
+    }
 }
 
 fn requests_line(requests: Requests) -> String {

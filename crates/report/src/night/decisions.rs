@@ -33,7 +33,7 @@ impl Decided {
     pub(super) async fn read(storage: &Storage, request: &ReportRequest) -> Result<Self> {
         let mut decided = Self::default();
         for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
-            let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+            let parquet = ParquetFile::open(file).await?;
             let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut batches = parquet.stream(parquet.whole(&names))?;
@@ -59,7 +59,7 @@ impl Decided {
             return Ok(clusters);
         }
         for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
-            let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+            let parquet = ParquetFile::open(file).await?;
             let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision", "cluster_id"]))?;
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &parquet.file.url };

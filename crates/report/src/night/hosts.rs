@@ -87,7 +87,6 @@ pub(super) async fn largest_hosts(
 
 async fn read(storage: &Storage, store: &str, dt: &str, mut of: impl FnMut(&str, HostNumbers)) -> Result<()> {
     for file in published_files(storage, store, dt, "hosts").await? {
-        let file = storage.folder(&file)?.file().await?;
         read_hosts(file, |host| of(&host.source, HostNumbers::of(&host))).await?;
     }
     Ok(())

@@ -69,7 +69,7 @@ impl Nights {
 async fn mean_loss(storage: &Storage, store: &str, dt: &str) -> Result<Option<f64>> {
     let (mut sum, mut n) = (0.0, 0_u64);
     for file in published_files(storage, store, dt, "decisions").await? {
-        let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+        let parquet = ParquetFile::open(file).await?;
         let mut batches = parquet.stream(parquet.whole(&["reason", LOST_SHARE]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };

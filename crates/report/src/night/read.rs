@@ -131,7 +131,7 @@ async fn read_quarantine(
 ) -> Result<Vec<QuarantinedRow>> {
     let mut rows = Vec::new();
     for file in published_files(storage, &request.store, &request.dt, "quarantine").await? {
-        let parquet = ParquetFile::open(storage.folder(&file)?.file().await?).await?;
+        let parquet = ParquetFile::open(file).await?;
         let mut batches = parquet.stream(parquet.whole(&["file", "row", "reason", "id"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
