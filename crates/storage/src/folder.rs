@@ -124,10 +124,16 @@ impl Folder {
         self.local.as_deref().map_or(Ok(()), local::refuse_forbidden)
     }
 
-    /// Returns the folder or object `name` below this place. `name` may have slashes.
+    /// Returns the folder or object `name` below this place. `name` may have slashes, and any other character.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
-        let prefix = name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));
+        let encoded = || name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));
+        // Keys of objects are as they are written, and names on disk as object_store encodes them. No object has an empty part in
+        // its key, or `..`.
+        let prefix = match self.is_remote() {
+            true => Path::parse(format!("{}/{name}", self.prefix)).unwrap_or_else(|_| encoded()),
+            false => encoded(),
+        };
         let local = self.local.as_ref().map(|p| p.join(name));
         Self { backend: self.backend.clone(), prefix, url: format!("{}/{name}", self.url), local }
     }
@@ -352,5 +358,22 @@ impl Folder {
         };
         let is_own = |key: &str| below(key).is_some_and(|below| is_own(&below));
         bucket.abort_stale_uploads(&self.prefix, &self.url, older_than, dry_run, is_own).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nearprint_fault::Result;
+
+    use crate::storage::Storage;
+
+    #[test]
+    fn keys_of_objects_are_as_they_are_written() -> Result<()> {
+        let folder = Storage::default().folder("s3://crawl/caf\u{e9}")?;
+        for name in ["host=a.org%3A80/part 0.parquet", "\u{e9}t\u{e9}/[1]~#?*.html", "plain/name-0.parquet"] {
+            assert_eq!(folder.join(name).prefix.as_ref(), format!("caf\u{e9}/{name}"));
+        }
+        assert_eq!(Storage::default().folder("s3://crawl")?.join("a%20b").prefix.as_ref(), "a%20b");
+        Ok(())
     }
 }
