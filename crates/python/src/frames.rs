@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array as _, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchReader as _, StructArray, UInt32Array,
 };
-use arrow::compute::{cast, concat_batches, filter_record_batch, take_record_batch};
+use arrow::compute::{cast, cast_with_options, concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 
 use crate::call::{LOCAL_IO, interruptible};
 use crate::error::{Problem, Result};
-use crate::input::{Input, Texts};
+use crate::input::{EXACT, Input, Texts};
 use crate::output::{Array, Table};
 
 /// The bytes of a row group, in memory.
@@ -182,10 +182,13 @@ pub(crate) fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Tab
     made.map(Table::from).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
 }
 
-/// Returns integers of the texts of a column: their numbers, or None where there is none.
+/// Returns integers of the texts of a column, all of which are numbers or None: signed ones, if these hold them.
 #[pyfunction]
 pub(crate) fn integers_of(column: &Bound<'_, Array>) -> PyResult<Array> {
     let py = column.py();
-    let numbers = cast(column.get().array(), &DataType::Int64).map_err(|e| Problem::from(e).raised(py))?;
+    let texts = column.get().array();
+    let numbers = cast_with_options(texts, &DataType::Int64, &EXACT)
+        .or_else(|_| cast_with_options(texts, &DataType::UInt64, &EXACT))
+        .map_err(|e| Problem::from(e).raised(py))?;
     Ok(Array::new("id", numbers))
 }

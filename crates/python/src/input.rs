@@ -259,7 +259,7 @@ fn is_binary(data_type: &DataType) -> bool {
 const SKETCH: DataType = DataType::FixedSizeBinary(SKETCH_BYTES);
 
 /// A value that does not fit the type is an error, and does not become null.
-const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
+pub(crate) const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
 const FORMAT: arrow::util::display::FormatOptions<'static> = arrow::util::display::FormatOptions::new();
 
 /// Returns integers as fingerprints.
@@ -291,6 +291,17 @@ fn joined(arrays: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
     if arrays.is_empty() {
         return Ok(arrow::array::new_empty_array(data_type));
     }
+    // The offsets of texts have 32 bits, unless they are large ones.
+    let n_bytes: usize = arrays.iter().map(|array| array.get_buffer_memory_size()).sum();
+    let large: Vec<ArrayRef>;
+    let arrays = match data_type {
+        DataType::Utf8 if i32::try_from(n_bytes).is_err() => {
+            large =
+                arrays.iter().map(|array| cast(array, &DataType::LargeUtf8)).collect::<std::result::Result<_, _>>()?;
+            &large
+        }
+        _ => arrays,
+    };
     let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
     Ok(concat(&arrays)?)
 }

@@ -133,6 +133,35 @@ def test_a_frame_is_decided_against_a_store_and_added_to_it(tmp_path):
         seen.dedup([TEXT], add="2026-11-22")
 
 
+def test_ids_of_stores_stay_texts_and_large_ids_stay_numbers(tmp_path):
+    seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
+    seen.dedup([{"id": "007", "text": TEXT}], add="2026-11-20")
+    for rows in ([{"id": 7, "text": TEXT.upper()}], [TEXT.upper()]):
+        found = seen.dedup(rows)
+        assert (found.frame[0]["decision"], found.frame[0]["canonical_id"]) == ("drop", "007")
+        assert [pair["id_b"] for pair in found.pairs] == ["007"]
+    large = pl.DataFrame({"id": pl.Series([2**63 + 1, 2**63 + 2], dtype=pl.UInt64), "text": [TEXT, TEXT]})
+    decided = nearprint.dedup(large)
+    assert decided["canonical_id"].drop_nulls().to_list() in ([2**63 + 1], [2**63 + 2])
+    assert set(decided["cluster_id"]) <= {2**63 + 1, 2**63 + 2}
+
+
+def test_references_are_stores_that_rows_are_dropped_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nearprint.Deduplicator("store", "results").dedup([{"id": "a", "text": TEXT}], add="2026-11-20")
+    (row,) = nearprint.dedup([{"id": "b", "text": TEXT.upper()}], references=["store"])
+    assert (row["decision"], row["canonical_id"], row["reference"]) == ("drop", "a", str(tmp_path / "store"))
+
+
+def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spill").mkdir()
+    (tmp_path / "stop.txt").write_text("the\n")
+    for spill in ({"spill_dir": "spill"}, {"resources": {"spill_dir": "spill"}}):
+        (row,) = nearprint.dedup([TEXT], stop_words="stop.txt", **spill)
+        assert row["decision"] == "keep"
+
+
 @pytest.mark.parametrize(
     ("error", "said", "call"),
     [
@@ -140,6 +169,16 @@ def test_a_frame_is_decided_against_a_store_and_added_to_it(tmp_path):
         (ValueError, "no column 'text', it has: id, body", lambda: nearprint.dedup(pd.DataFrame({"id": [1], "body": ["x"]}))),
         (ValueError, "no column 'score'", lambda: nearprint.dedup(pd.DataFrame({"id": [1], "text": ["x"]}), keep=["score desc"])),
         (ValueError, "has a column 'reason' already", lambda: nearprint.dedup(pl.DataFrame({"text": ["x"], "reason": ["y"]}))),
+        (ValueError, "max_bad_rows: each row", lambda: nearprint.dedup([TEXT], max_bad_rows=1)),
+        (ValueError, "on_duplicate_id: each row", lambda: nearprint.Deduplicator(on_duplicate_id="keep_first")),
+        (ValueError, "name the column with id=", lambda: nearprint.dedup([TEXT], id_column="url")),
+        (ValueError, "a list of stores", lambda: nearprint.dedup([TEXT], references="store")),
+        (
+            ValueError,
+            "folder of this machine: s3://b/results",
+            lambda: nearprint.Deduplicator("store", "s3://b/results").dedup([{"id": "a", "text": TEXT}], add="2026-11-20"),
+        ),
+        (ValueError, "ask Store", lambda: nearprint.query({"store": "store"}, "word " * 40_000)),
         (nearprint.Error, "repeat", lambda: nearprint.dedup(pd.DataFrame({"id": [1, 1], "text": [TEXT, TEXT]}))),
         (nearprint.Error, "no_such_key", lambda: nearprint.dedup([TEXT], no_such_key=3)),
         (TypeError, "value 1 is of int, expected str", lambda: nearprint.fingerprint([TEXT, 3])),

@@ -73,5 +73,11 @@ def check(config: Config, **options: Option) -> Summary:
 
 
 def query(config: Config, text: str | None = None, **options: Option) -> Summary:
-    """Find the documents of a job's store that are near a text, an `id` or a `fingerprint`. `Store` answers many queries."""
+    """Find the documents of a job's store that are near a text, an `id` or a `fingerprint`. `Store` answers many queries.
+
+    Raises:
+        ValueError: the text is no word of a command line: it has more than 100,000 bytes, or a NUL character.
+    """
+    if text is not None and (len(text.encode("utf-8", "replace")) > 100_000 or "\0" in text):
+        raise ValueError("text: it has more than 100,000 bytes, or a NUL character: ask Store(place).query(text)")
     return _run("query", config, {"text": text}, options)

@@ -54,17 +54,18 @@ def dedup(
         prefix: what the names of the new columns begin with, if the frame has columns of these names.
         progress: as `run` has it.
         **settings: other keys of a job file: `threads=4`, `memory_limit="4GiB"`, `spill_dir="/big/disk"`, and tables of
-            it as dictionaries: `judge={"max_looks": 0}`. The texts are written to `spill_dir` meanwhile.
+            it as dictionaries: `judge={"max_looks": 0}`. The texts are written to `spill_dir` meanwhile. Paths begin at the
+            working folder. `references=[…]` names stores: rows that are near one of their documents are dropped for it.
 
     Returns:
         The frame in its own form, with all its rows in their order and these columns: `decision` ("keep", "drop", or
         "skip" for a row without a text), `reason`, `canonical_id` (the id of the row that represents a dropped one),
         `distance`, `lost_share`, `cluster_id` and `cluster_size`. Without a column of ids, `canonical_id` and
-        `cluster_id` are numbers of rows.
+        `cluster_id` are numbers of rows. With stores, `canonical_id` is text: documents of stores have such ids.
 
     Raises:
         TypeError: `frame` is none of these.
-        ValueError: the frame lacks a column, or has one of the new names already.
+        ValueError: the frame lacks a column, or has one of the new names already; or a setting has no meaning for frames.
         Error: two rows have one id, or whatever else makes a night fail.
 
     >>> import nearprint
@@ -87,7 +88,7 @@ class Deduplicator:
         output: the output of the store's nights. Only frames that are added to the store need it.
         profile: the name of a profile, that of the store.
         max_lost_share: the largest share of its text that a dropped row may lose; the profile's unless given.
-        **settings: other keys of a job file.
+        **settings: other keys of a job file. Each row gets a decision, so keys that would leave rows out are refused.
 
     >>> import nearprint
     >>> line = "The quick brown fox jumps over the lazy dog near the old river bank."
@@ -108,10 +109,19 @@ class Deduplicator:
         **settings: Any,
     ) -> None:
         self.store, self.output = (None if place is None else _place(place) for place in (store, output))
-        resources = {key: settings.pop(key) for key in RESOURCES if key in settings}
+        for key, instead in INSTEAD.items():
+            if key in settings:
+                raise ValueError(f"{key}: {instead}")
+        resources = {**{key: settings.pop(key) for key in RESOURCES if key in settings}, **settings.pop("resources", {})}
+        for paths, keys in ((settings, FILES), (resources, ("spill_dir",))):
+            paths |= {key: os.path.abspath(paths[key]) for key in keys if paths.get(key) is not None}
+        references = settings.pop("references", [])
+        if isinstance(references, (str, os.PathLike)):
+            raise ValueError("references: a list of stores")
+        self.references = [_place(place) for place in references]
         self.settings = {"profile": profile, "max_lost_share": max_lost_share, **settings}
         if resources:
-            self.settings["resources"] = {**resources, **settings.get("resources", {})}
+            self.settings["resources"] = resources
 
     def dedup(
         self,
@@ -132,7 +142,7 @@ class Deduplicator:
                 A frame that is added needs a column of ids, and the store's `output`. A store that is not there is made.
 
         Raises:
-            ValueError: `add` is given, and there is no store, no output or no column of ids.
+            ValueError: `add` is given, and there is no store, no column of ids, or no output in a folder of this machine.
         """
         given = frame_of(frame, text)
         own_id = id if id in given.columns() else None
@@ -141,22 +151,25 @@ class Deduplicator:
         if missing:
             there = ", ".join(map(str, given.columns()))
             raise ValueError(f"frame: no column '{missing[0]}', it has: {there}")
-        names = [*ALWAYS, *(WITH_STORE if self.store and add is None else []), *(OF_STORE if add is not None else [])]
+        references = [*([self.store] if self.store and add is None else []), *self.references]
+        names = [*ALWAYS, *(WITH_STORE if references else []), *(OF_STORE if add is not None else [])]
         taken = [prefix + name for name in names if prefix + name in given.columns()]
         if taken:
             raise ValueError(f"frame: it has a column '{taken[0]}' already: name the new ones with prefix=, such as prefix='near_'")
         if add is not None and (self.store is None or self.output is None or own_id is None):
             raise ValueError("add: a frame is added to a store with an output, Deduplicator(store, output), and by its column of ids")
+        if add is not None and self.output is not None and "://" in self.output:
+            raise ValueError(f"add: the results are read from the output, which must be a folder of this machine: {self.output}")
         with _folder(self.settings) as folder:
             night = night_of(add) if add is not None else NIGHT
             place = folder / "documents" / f"dt={night}"
             place.mkdir(parents=True)
             table, numbers = given.table(wanted), ROW if own_id is None else None
             n_rows = _nearprint.write_columns(table, wanted, place / "rows.parquet", numbers)
-            places = {"store": str(folder / "store"), "output": str(folder / "results"), "references": [self.store] if self.store else None}
+            places = {"store": str(folder / "store"), "output": str(folder / "results")}
             if add is not None:
                 places = {"store": self.store, "output": self.output}
-            job = {**self.settings, **places, "documents": str(folder / "documents"), "text_column": text}
+            job = {**self.settings, **places, "references": references or None, "documents": str(folder / "documents"), "text_column": text}
             job |= {"id_column": own_id if own_id is not None else ROW, "keep": list(keep) if keep is not None else None}
             path = folder / "job.toml"
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
@@ -167,7 +180,9 @@ class Deduplicator:
             of_night = f"dt={night}/*{summary['generation']}*.parquet"
             decisions = _read(files / "decisions", of_night, ["doc_id", *names])
             pairs = _read(files / "pairs", of_night, PAIRS)
-        return Deduplicated(given, own_id, decisions, pairs, summary, prefix)
+        # Documents of stores have ids of their own, which are texts.
+        of_stores = bool(references) or add is not None
+        return Deduplicated(given, own_id, decisions, pairs, summary, prefix, of_stores)
 
 
 def order_of(keep: Sequence[str] | None) -> list[str]:
@@ -177,6 +192,19 @@ def order_of(keep: Sequence[str] | None) -> list[str]:
 
 
 RESOURCES = ("threads", "memory_limit", "spill_dir")
+FILES = ("user_dictionary", "stop_words", "idf", "lock")
+"""The keys of files of this machine, beside `spill_dir`."""
+INSTEAD = {
+    "documents": "the frame has the documents",
+    "text_column": "name the column with text=",
+    "id_column": "name the column with id=",
+    "create_store": "a frame that is added makes the store that is not there",
+    "allow_empty": "an empty frame is allowed in any case",
+    "on_duplicate_id": "each row of a frame gets a decision: give the rows different ids, or none",
+    "max_bad_rows": "each row of a frame gets a decision: raise max_doc_bytes, or leave such rows out",
+    "max_bad_files": "a frame is no file",
+}
+"""Keys of a job file that have no meaning for a frame, each with what to do."""
 ROW = "row"
 """The column of the numbers of rows, which are the ids of rows without ids."""
 
@@ -195,13 +223,21 @@ class Deduplicated:
     """
 
     def __init__(
-        self, given: Frame, id: str | None, decisions: _nearprint.Table, pairs: _nearprint.Table, summary: Summary, prefix: str
+        self,
+        given: Frame,
+        id: str | None,
+        decisions: _nearprint.Table,
+        pairs: _nearprint.Table,
+        summary: Summary,
+        prefix: str,
+        of_stores: bool,
     ) -> None:
         self._given, self._prefix, self.summary = given, prefix, summary
         if id is not None:
             decisions = _nearprint.rows_of(decisions, given.column(id))
         is_number = id is None or given.has_integers(id)
-        self._decisions, self._pairs = _with_ids(decisions, is_number), _with_ids(pairs, is_number)
+        ids = [name for name in IDS if is_number and not (of_stores and name in IDS_OF_STORES)]
+        self._decisions, self._pairs = _with_ids(decisions, ids), _with_ids(pairs, ids)
 
     @property
     def frame(self) -> Any:
@@ -243,11 +279,15 @@ class Deduplicated:
         return f"<table>{cells}</table>"
 
 
-def _with_ids(table: _nearprint.Table, is_number: bool) -> _nearprint.Table:
-    """The table with the ids of its rows as the frame has them: integers, if they were."""
-    if not is_number:
+IDS = ("doc_id", "id_a", "id_b", "canonical_id", "cluster_id")
+IDS_OF_STORES = ("id_b", "canonical_id")
+"""The columns with ids that may be those of documents of stores."""
+
+
+def _with_ids(table: _nearprint.Table, ids: Sequence[str]) -> _nearprint.Table:
+    """The table with integers in these columns, which are ids."""
+    if not ids:
         return table
-    ids = ("doc_id", "id_a", "id_b", "canonical_id", "cluster_id")
     columns = [(name, _nearprint.integers_of(table[name]) if name in ids else table[name]) for name in table.column_names]
     return _nearprint.table_of(columns)
 
