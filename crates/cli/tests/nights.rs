@@ -373,3 +373,41 @@ fn verbose_runs_say_the_plan_of_the_join_and_what_it_came_to() {
     let counts = "rows=538, candidates=140, sketches=52, sketch_pages=6, pairs=140";
     assert_eq!(came_to, format!("{keys}, tasks=3, {counts}"));
 }
+
+/// Each row of the table names what it counts; the summaries of both nights have these numbers.
+#[test]
+fn the_figures_beside_the_sample_data_are_those_of_its_nights() {
+    let readme = std::fs::read_to_string(root().join("sample_data/README.md")).unwrap();
+    let table = readme.split("<!-- counts -->").nth(1).unwrap().split("<!-- /counts -->").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")).map(|line| line.trim_end_matches(" |"));
+    let rows: Vec<Vec<&str>> =
+        rows.map(|row| row.split(" | ").collect()).filter(|row: &Vec<_>| row.len() == 3).collect();
+    let (folder, job) = (tempfile::tempdir().unwrap(), root().join("jobs/sample.toml"));
+    for (at, dt) in ["2026-11-19", "2026-11-20"].into_iter().enumerate() {
+        let place = ["--store", "store", "--output", "results", "--create-store", "--json"];
+        let run = [&["run", "--config", job.to_str().unwrap(), "--dt", dt][..], &place].concat();
+        let summary = nearprint_in(folder.path(), &run).expect_success().json();
+        let of = |name: &str| match name {
+            "documents" => summary["n_documents"].clone(),
+            "of these, crawled again" => summary["n_same_id"].clone(),
+            "existing fingerprints that are not replaced" => summary["n_existing"].clone(),
+            "pairs (forest)" => summary["n_pairs"].clone(),
+            "of these, within the night" => summary["n_new_new"].clone(),
+            "of these, with the earlier night" => summary["n_new_existing"].clone(),
+            "kept" => summary["n_keep"].clone(),
+            "dropped" => summary["n_drop"].clone(),
+            "skipped" => summary["n_skip"].clone(),
+            "clusters of two or more" => summary["n_clusters"].clone(),
+            "documents of the largest cluster" => summary["largest_cluster"].clone(),
+            reason => {
+                let reason = reason.strip_prefix("of these, ").unwrap().replace(' ', "_");
+                let of = |decision: &str| summary["by_reason"][format!("{decision}_{reason}")].as_u64();
+                (of("keep").or_else(|| of("drop")).unwrap_or(0)).into()
+            }
+        };
+        for row in &rows[1..] {
+            assert_eq!(row[at + 1], of(row[0]).to_string(), "{dt}: {}", row[0]);
+        }
+    }
+    assert!(rows.len() > 15, "{rows:?}");
+}
