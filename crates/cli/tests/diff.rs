@@ -110,7 +110,7 @@ fn a_generation_that_is_not_there_is_named_with_those_that_are() {
     night.documents(DT, &[("a", &text(1, 60))]).run(DT, &[]).expect_success();
     expect(&diff(&night, &["results"]), 64, &["no generation before its newest"]);
     expect(&diff(&night, &["results@0123abcd"]), 64, &["no generation begins with 0123abcd", "those that lie there"]);
-    expect(&diff(&night, &["elsewhere"]), 66, &["elsewhere dt=2026-11-20"]);
+    expect(&diff(&night, &["elsewhere"]), 66, &["no night 2026-11-20 in these results at elsewhere"]);
     expect(&diff(&night, &[]), 64, &["A"]);
     let night = replaced();
     let gc = ["store", "gc", "--config", "job.toml", "--grace-hours", "0"];

@@ -7,6 +7,8 @@ use nearprint_tasks::QueryBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::measure::MIN_TRAILING_NIGHTS;
+
 /// The limits that stop a night before it is published. They do not change the results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -357,7 +359,7 @@ impl TrippedBreaker {
                 )
             }
             Evidence::KeptShare(small) => format!(
-                "{} of {} documents {}, {} is the least without nights before to compare with",
+                "{} of {} documents {}, {} is the least with fewer than {MIN_TRAILING_NIGHTS} nights before to compare with",
                 percent(small.share),
                 small.n_documents,
                 small.of.words(),

@@ -58,8 +58,8 @@ impl Generations {
             names.iter().filter_map(|name| name.strip_prefix(&generation_name(""))).map(str::to_owned).collect();
         there.sort();
         if newest.is_none() && there.is_empty() {
-            let what = "night in these results";
-            let url = format!("{} dt={dt}", output.url());
+            let what = &format!("night {dt} in these results");
+            let url = output.url().to_owned();
             let remedy =
                 words!["name the ", key("output"), " of the job, whose results are tables, and a published night"];
             return Err(Fault::input_missing(what, url, remedy).about(NoSuchNight { store: None }));

@@ -16,7 +16,7 @@ use super::request::RunRequest;
 use super::summary::RunCounts;
 
 /// The number of nights before that a median needs.
-const MIN_TRAILING_NIGHTS: usize = 3;
+pub(crate) const MIN_TRAILING_NIGHTS: usize = 3;
 
 impl MeasuredNight {
     /// Measures a published night from what its manifest and those of the nights before it say, the newest of these first.

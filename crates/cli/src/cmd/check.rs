@@ -138,7 +138,8 @@ fn repair(of: &Damaged, stale: &[String]) -> String {
                 .to_owned()
         }
         Damaged::Changes => {
-            "delete a checkpoint that is named; else restore the files from a backup, or move the folder `changes` away:              whoever follows it then begins anew with the corpus"
+            "delete a checkpoint that is named; else restore the files from a backup, or move the folder `changes` away: whoever \
+             follows it then begins anew with the corpus"
                 .to_owned()
         }
     }
