@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Night, data_files, expect, text};
+use crate::support::{Night, data_files, expect, nearprint_in, text};
 
 const METRICS: [&str; 2] = ["--metrics-file", "night.prom"];
 
@@ -133,4 +133,17 @@ fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() 
         fs::read_to_string(night.path().join("job.toml")).unwrap().replace("seen/{dt}.html", "results/{dt}.html");
     fs::write(night.path().join("job.toml"), within).unwrap();
     expect(&night.run("2026-11-22", &[]), 64, &["--report", "results"]);
+}
+
+#[test]
+fn a_check_of_the_job_file_looks_at_the_places_of_the_files_that_a_night_leaves() {
+    for key in ["metrics_file", "report", "summary_file"] {
+        let night = Night::new(&format!("[watch]\n{key} = \"nowhere/{{dt}}.x\"\n"));
+        night.documents("2026-11-19", &[("a", &text(1, 40))]);
+        let check = || nearprint_in(night.path(), &["config", "check", "job.toml"]);
+        expect(&check(), 74, &[&format!("watch.{key}"), "nowhere", "no such folder"]);
+        assert_eq!(night.run("2026-11-19", &[]).code, 74);
+        fs::create_dir(night.path().join("nowhere")).unwrap();
+        check().expect_success();
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::{JoinError, Kernel};
 use nearprint_storage::TempFolder;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,8 @@ impl Resources {
 
     /// Makes a private temporary folder, which is removed when it is dropped.
     pub fn temp_dir(&self) -> Result<TempFolder> {
-        TempFolder::try_new(&self.temp_parent())
+        let made = TempFolder::try_new(&self.temp_parent());
+        made.map_err(|error| if self.spill_dir.is_some() { error.within(words![key("spill_dir"), ": "]) } else { error })
     }
 
     /// Returns the folder in which temporary folders are made.

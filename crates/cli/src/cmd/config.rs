@@ -10,6 +10,7 @@ use nearprint_explain::legible;
 use nearprint_fault::{Fault, Words};
 use nearprint_night::CheckedPlaces;
 use nearprint_parquet::BadColumn;
+use nearprint_storage::{IfExists, OutputFile};
 use nearprint_tasks::LENGTH;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +23,7 @@ use crate::command_line::command_line;
 use crate::exit_code::{BAD_DATA, CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
 use crate::finding::Finding;
 use crate::flags;
-use crate::job_config::{self, JobConfig};
+use crate::job_config::{self, JobConfig, WatchConfig};
 use crate::job_folder::JobFolder;
 use crate::job_keys::nearest;
 use crate::remedy::Remedy;
@@ -168,9 +169,15 @@ impl Found<'_> {
         };
         let Ok(request) = request(&mended, &args, ANY_NIGHT.to_owned()) else { return Ok(CheckedPlaces::default()) };
         let session = Session::new(&mended, global);
-        let mut checked = session.block_on(|storage, resources, _| async move {
-            Ok::<_, Fault>(nearprint_night::check_places(&storage, &request, &resources).await)
+        let files = files_beside(&mended);
+        let (mut checked, unwritable) = session.block_on(|storage, resources, _| async move {
+            let mut unwritable = Vec::new();
+            for (key, file) in files {
+                unwritable.extend(OutputFile::try_new(&storage, &file, IfExists::Replace).await.err().map(|e| (key, e)));
+            }
+            Ok::<_, Fault>((nearprint_night::check_places(&storage, &request, &resources).await, unwritable))
         })?;
+        unwritable.into_iter().for_each(|(key, error)| self.add(Some(key), &session.failure(error)));
         for (key, error) in std::mem::take(&mut checked.faults) {
             match of_column(&mended, &error) {
                 Some(missing) => self.faults.extend(missing),
@@ -203,6 +210,17 @@ impl Found<'_> {
         let failure = Failure { remedy: None, ..Failure::of_findings(file, self.faults).shown_by("run", flags::named) };
         Some(Failure { code: code.unwrap_or(failure.code), ..failure })
     }
+}
+
+/// Returns the keys of the files that a night leaves beside its results, each with its place.
+fn files_beside(job: &JobConfig) -> Vec<(&'static str, String)> {
+    let WatchConfig { metrics_file, report, summary_file } = &job.watch;
+    let files = [("watch.metrics_file", metrics_file), ("watch.report", report), ("watch.summary_file", summary_file)];
+    let place = |place: &String| {
+        let place = place.replace("{dt}", ANY_NIGHT);
+        job.folder().whole(&place).unwrap_or(place)
+    };
+    files.into_iter().filter_map(|(key, file)| Some((key, file.as_ref().map(place)?))).collect()
 }
 
 /// Returns the command that makes the store: that of the newest night, or one without a night.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nearprint_documents::{DocumentPlace, FileList, TableVersions};
-use nearprint_fault::{Fault, Words, words};
+use nearprint_fault::{ErrorKind, Fault, Words, key, words};
 use nearprint_night::{MigrationRequest, RunRequest, RunSummary, TrippedBreaker, run, run_on_engine};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, RunLock, Storage};
@@ -131,7 +131,12 @@ pub(super) async fn run_night(
 
 pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, Fault> {
     match lock {
-        Some(path) => Ok(Some(RunLock::acquire(&path, wait).await?)),
+        Some(path) => {
+            let lock = RunLock::acquire(&path, wait).await;
+            let is_of_path = |error: &Fault| error.kind() == ErrorKind::LocalIo;
+            let named = |error: Fault| if is_of_path(&error) { error.within(words![key("lock"), ": "]) } else { error };
+            lock.map(Some).map_err(named)
+        }
         None => Ok(None),
     }
 }
