@@ -280,22 +280,42 @@ fn a_store_whose_commits_are_lost_does_not_begin_anew() {
 }
 
 #[test]
-fn a_store_of_several_nights_whose_commits_are_lost_begins_in_no_output() {
+fn a_store_that_has_segments_and_no_commits_begins_in_no_output() {
     let night = one_night("");
     night.run(DT, &[]).expect_success();
     let run = |dt: &str, more: &[&str]| night.documents(dt, &[("z", &text(9, 60))]).run(dt, more);
     run("2026-11-21", &[]).expect_success();
-    std::fs::rename(night.path().join("store/_commits"), night.path().join("lost")).unwrap();
-    let lost = ["files of several nights", "restore its _commits"];
-    for more in
-        [&["--output", "fresh"][..], &["--output", "fresh", "--create-store"], &["--output", "fresh", "--dry-run"]]
-    {
-        expect(&run("2026-11-22", more), 73, &lost);
+    nearprint_in(night.path(), &["store", "compact", "store"]).expect_success();
+    let (commits, identity) = (night.path().join("store/_commits"), night.path().join("store/_store.json"));
+    std::fs::rename(&commits, night.path().join("lost")).unwrap();
+    let lost = ["no commit", "restore its _commits"];
+    for _ in 0..2 {
+        let fresh = ["--output", "fresh"];
+        for more in [&fresh[..], &[&fresh[..], &["--create-store"]].concat(), &[&fresh[..], &["--dry-run"]].concat()] {
+            expect(&run("2026-11-22", more), 73, &lost);
+        }
+        expect(&nearprint_in(night.path(), &["store", "init", "store"]), 73, &lost);
+        expect(&nearprint_in(night.path(), &["check", "--config", "job.toml"]), 73, &lost);
+        // Without its identity it is no other store.
+        if identity.exists() {
+            std::fs::rename(&identity, night.path().join("identity")).unwrap();
+        }
     }
-    expect(&nearprint_in(night.path(), &["store", "init", "store"]), 73, &lost);
-    expect(&nearprint_in(night.path(), &["check", "--config", "job.toml"]), 73, &lost);
-    std::fs::rename(night.path().join("lost"), night.path().join("store/_commits")).unwrap();
+    std::fs::rename(night.path().join("lost"), &commits).unwrap();
+    std::fs::rename(night.path().join("identity"), &identity).unwrap();
     run("2026-11-22", &[]).expect_success();
+}
+
+/// Two first nights were killed before their commits.
+#[test]
+fn run_files_without_a_commit_are_no_store_that_is_lost() {
+    let night = one_night("");
+    for name in ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"] {
+        std::fs::create_dir_all(night.path().join("store/runs").join(name)).unwrap();
+    }
+    let done = night.run(DT, &[]).expect_success();
+    assert!(done.stderr.contains("if nights were published, stop, and restore its _commits"), "{}", done.stderr);
+    assert!(!night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).stderr.contains("_commits"));
 }
 
 #[test]
@@ -338,18 +358,24 @@ fn no_store_is_begun_in_an_output_or_a_file() {
 /// The store's nights come back as they were while another night is made; the sets of changes in between do not.
 #[test]
 fn a_night_follows_all_sets_of_changes_that_others_made_meanwhile() {
-    let night = one_night("");
+    let night = one_night("[resources]\nspill_dir = \"spill\"\n");
+    let spill = night.path().join("spill");
+    std::fs::create_dir(&spill).unwrap();
     night.run(DT, &[]).expect_success();
     let rows: Vec<(String, String)> = (0..20_000).map(|i| (format!("d{i}"), text(i, 30))).collect();
     let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
     let making = night.documents("2026-11-21", &rows).command("2026-11-21", &[]).start().unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    // The folder is made after the store was opened.
+    while std::fs::read_dir(&spill).unwrap().next().is_none() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     making.signal(Signal::SIGSTOP).unwrap();
     nearprint_in(night.path(), &["store", "drop-night", "store", "--dt", DT]).expect_success();
     night.run(DT, &[]).expect_success();
     making.signal(Signal::SIGCONT).unwrap();
     let done = making.wait().unwrap();
     assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stderr.contains("joining again"), "{}", done.stderr);
     let numbers: Vec<i64> = sets(&night.path().join("results")).into_keys().collect();
     assert_eq!(numbers, [1, 2, 3, 4], "{}", done.stderr);
     assert_changes_fold(&night, &[DT, "2026-11-21"], "four commits");

@@ -359,7 +359,7 @@ impl TrippedBreaker {
                 )
             }
             Evidence::KeptShare(small) => format!(
-                "{} of {} documents {}, {} is the least with fewer than {MIN_TRAILING_NIGHTS} nights before to compare with",
+                "{} of {} documents {}, {} is the least while fewer than {MIN_TRAILING_NIGHTS} earlier nights can be compared",
                 percent(small.share),
                 small.n_documents,
                 small.of.words(),

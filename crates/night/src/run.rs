@@ -180,7 +180,8 @@ pub(crate) async fn course(
             let is_here = storage.folder(published.output_root())?.is_same_place(&plan.output);
             // With `replace`, a run makes a night again even from the same inputs, which mends damaged files. Once it
             // has written this very generation, a commit of another run that did the same is as good as its own.
-            if is_here && (!request.replace || written == Some(&published.gen_digest)) {
+            let has_written = written == Some(&published.gen_digest) && published.overruled.is_empty();
+            if is_here && (!request.replace || has_written) {
                 return Ok(Course::AlreadyPublished);
             }
             if !request.replace {

@@ -55,7 +55,9 @@ impl Resources {
     /// Makes a private temporary folder, which is removed when it is dropped.
     pub fn temp_dir(&self) -> Result<TempFolder> {
         let made = TempFolder::try_new(&self.temp_parent());
-        made.map_err(|error| if self.spill_dir.is_some() { error.within(words![key("spill_dir"), ": "]) } else { error })
+        made.map_err(
+            |error| if self.spill_dir.is_some() { error.within(words![key("spill_dir"), ": "]) } else { error },
+        )
     }
 
     /// Returns the folder in which temporary folders are made.

@@ -182,13 +182,12 @@ pub(crate) fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Tab
     made.map(Table::from).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
 }
 
-/// Returns integers of the texts of a column, all of which are numbers or None: signed ones, if these hold them.
+/// Returns 64-bit integers of the texts of a column, all of which are such numbers or None.
 #[pyfunction]
-pub(crate) fn integers_of(column: &Bound<'_, Array>) -> PyResult<Array> {
+pub(crate) fn integers_of(column: &Bound<'_, Array>, unsigned: bool) -> PyResult<Array> {
     let py = column.py();
     let texts = column.get().array();
-    let numbers = cast_with_options(texts, &DataType::Int64, &EXACT)
-        .or_else(|_| cast_with_options(texts, &DataType::UInt64, &EXACT))
-        .map_err(|e| Problem::from(e).raised(py))?;
+    let integers = if unsigned { DataType::UInt64 } else { DataType::Int64 };
+    let numbers = cast_with_options(texts, &integers, &EXACT).map_err(|e| Problem::from(e).raised(py))?;
     Ok(Array::new("id", numbers))
 }

@@ -135,13 +135,15 @@ def test_a_frame_is_decided_against_a_store_and_added_to_it(tmp_path):
 
 def test_ids_of_stores_stay_texts_and_large_ids_stay_numbers(tmp_path):
     seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
-    seen.dedup([{"id": "007", "text": TEXT}], add="2026-11-20")
-    for rows in ([{"id": 7, "text": TEXT.upper()}], [TEXT.upper()]):
+    seen.dedup([{"id": "a", "text": TEXT}], add="2026-11-20")
+    for rows, own in (([{"id": 7, "text": TEXT.upper()}], 7), ([TEXT.upper()], 0)):
         found = seen.dedup(rows)
-        assert (found.frame[0]["decision"], found.frame[0]["canonical_id"]) == ("drop", "007")
-        assert [pair["id_b"] for pair in found.pairs] == ["007"]
+        (row,) = found.frame
+        assert (row["decision"], row["canonical_id"], row["cluster_id"]) == ("drop", "a", own)
+        assert [(pair["id_a"], pair["id_b"]) for pair in found.pairs] == [(own, "a")]
     large = pl.DataFrame({"id": pl.Series([2**63 + 1, 2**63 + 2], dtype=pl.UInt64), "text": [TEXT, TEXT]})
     decided = nearprint.dedup(large)
+    assert decided.schema["canonical_id"] == decided.schema["cluster_id"] == pl.UInt64
     assert decided["canonical_id"].drop_nulls().to_list() in ([2**63 + 1], [2**63 + 2])
     assert set(decided["cluster_id"]) <= {2**63 + 1, 2**63 + 2}
 

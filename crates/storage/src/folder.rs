@@ -124,7 +124,7 @@ impl Folder {
         self.local.as_deref().map_or(Ok(()), local::refuse_forbidden)
     }
 
-    /// Returns the folder or object `name` below this place. `name` may have slashes, and any other character.
+    /// Returns the folder or object `name` below this place. `name` may have slashes.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         let encoded = || name.split('/').fold(self.prefix.clone(), |p, part| p.join(part));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commit::to_json;
 use crate::error::IsOutput;
-use crate::names::{COMMITS, MANIFEST, RUNS, drawn_number};
+use crate::names::{COMMITS, INDEXES, MANIFEST, PAGES, RUNS, SEGMENTS, drawn_number};
 use crate::store::Store;
 
 /// The name of the file with the identity. It lies below a store, and below each output that the store publishes into.
@@ -69,18 +69,25 @@ async fn identify(folder: &Folder, store: &str) -> Result<String> {
 
 /// Returns the error for a place that has no store, or a store without commits.
 pub async fn missing_store(folder: &Folder) -> Fault {
-    let (what, remedy) = match identity_in(folder).await {
-        Ok(Some(identity)) if is_output(folder).await => {
-            let store = store_beside(folder, &identity).await;
-            let name = store.as_deref().unwrap_or(&identity);
-            let is = format!(" is no store: it is an output, the results of the store {name}");
-            let fault = Fault::new(ErrorKind::InputMissing, words![Part::Place, is]).at(folder.url());
-            return fault.remedy("name that store").about(IsOutput { store });
-        }
-        Ok(Some(_)) if has_runs_of_several(folder).await => return lost_commits(folder),
-        Ok(Some(_)) => ("night in the store", "the store is made, and has no night yet: run one first"),
-        Ok(None) => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
+    let identity = match identity_in(folder).await {
+        Ok(identity) => identity,
         Err(error) => return error,
+    };
+    if is_output(folder).await {
+        let (mut is, mut store) = (" is no store: it is an output".to_owned(), None);
+        if let Some(identity) = &identity {
+            store = store_beside(folder, identity).await;
+            is = format!("{is}, the results of the store {}", store.as_deref().unwrap_or(identity));
+        }
+        let fault = Fault::new(ErrorKind::InputMissing, words![Part::Place, is]).at(folder.url());
+        return fault.remedy("name that store").about(IsOutput { store });
+    }
+    if had_commits(folder).await {
+        return lost_commits(folder);
+    }
+    let (what, remedy) = match identity {
+        Some(_) => ("night in the store", "the store is made, and has no night yet: run one first"),
+        None => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
     };
     Fault::input_missing(what, folder.url().to_owned(), remedy)
 }
@@ -91,17 +98,22 @@ async fn is_output(folder: &Folder) -> bool {
     names.iter().any(|name| PublishedDataset::of(name).is_some())
 }
 
-/// Returns whether a folder has run files of several nights. Those of one may be a first night's that did not come to its commit.
+/// Returns whether a folder has what only commits name: pages, segments or indexes. A store of fewer than 32 nights may have none.
 /// A folder that cannot be listed has none that anybody can see.
-async fn has_runs_of_several(folder: &Folder) -> bool {
-    folder.join(RUNS).names().await.is_ok_and(|names| names.len() > 1)
+async fn had_commits(folder: &Folder) -> bool {
+    for name in [PAGES, SEGMENTS, INDEXES] {
+        let names = folder.join(name).names().await.unwrap_or_default();
+        if names.iter().any(|name| !name.starts_with('.')) {
+            return true;
+        }
+    }
+    false
 }
 
-/// Makes the fault of a store that has run files, and no commit.
+/// Makes the fault of a store that had commits, and has none.
 fn lost_commits(folder: &Folder) -> Fault {
-    let reason = format!(
-        "files of several nights in {RUNS}/, and no commit: restore its {COMMITS}; if no night was ever published, delete {RUNS}/"
-    );
+    let reason =
+        format!("no commit, and what only commits name ({PAGES}, {SEGMENTS} or {INDEXES}): restore its {COMMITS}");
     Fault::output_exists(folder.url().to_owned(), reason)
 }
 
@@ -152,20 +164,32 @@ impl Store {
     /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the commits are lost, and
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the identity is.
     pub async fn refuse_lost(&self, identity: Option<&str>) -> Result<()> {
-        match identity {
+        if !self.is_new() {
             // Another execution may have drawn the identity, and committed, after this one asked.
-            None if !self.is_new() && self.identity().await?.is_none() => Err(self.lost_identity()),
-            Some(_) if self.is_new() && is_output(&self.folder).await => Err(missing_store(&self.folder).await),
-            Some(_) if self.is_new() && has_runs_of_several(&self.folder).await => {
-                if Self::open(&self.folder).await?.is_new() { Err(lost_commits(&self.folder)) } else { Ok(()) }
-            }
-            _ => Ok(()),
+            let is_lost = identity.is_none() && self.identity().await?.is_none();
+            return if is_lost { Err(self.lost_identity()) } else { Ok(()) };
         }
+        if is_output(&self.folder).await {
+            return Err(missing_store(&self.folder).await);
+        }
+        if had_commits(&self.folder).await && Self::open(&self.folder).await?.is_new() {
+            return Err(lost_commits(&self.folder));
+        }
+        let n_runs = self.folder.join(RUNS).names().await.unwrap_or_default().len();
+        if n_runs > 1 {
+            let store = self.folder.url();
+            tracing::warn!(
+                store,
+                n_runs,
+                "run files and no commit: if nights were published, stop, and restore its _commits"
+            );
+        }
+        Ok(())
     }
 
     /// Makes the fault of a store with commits that has no identity.
     pub(crate) fn lost_identity(&self) -> Fault {
-        let reason = "gone, and the store has nights: copy that of one of its outputs there";
+        let reason = "gone, and the store has nights: copy that of one of its outputs there, or make a new store";
         Fault::bad_data(self.folder.join(IDENTITY).url(), reason)
     }
 

@@ -16,14 +16,20 @@ pub fn run_name(digest: &str) -> String {
     format!("{RUNS}/{digest}")
 }
 
+/// The folder of the segments, below the store.
+pub const SEGMENTS: &str = "segments";
+
 /// Returns the path of a segment below the store.
 pub fn segment_name(digest: &str) -> String {
-    format!("segments/{digest}")
+    format!("{SEGMENTS}/{digest}")
 }
+
+/// The folder of the indexes, below the store.
+pub const INDEXES: &str = "indexes";
 
 /// Returns the path of an index below the store.
 pub fn index_name(digest: &str) -> String {
-    format!("indexes/{digest}")
+    format!("{INDEXES}/{digest}")
 }
 
 /// The folder of an output that holds what is no table: the manifests of the nights. Readers of tables and folders pass

@@ -173,7 +173,8 @@ impl Found<'_> {
         let (mut checked, unwritable) = session.block_on(|storage, resources, _| async move {
             let mut unwritable = Vec::new();
             for (key, file) in files {
-                unwritable.extend(OutputFile::try_new(&storage, &file, IfExists::Replace).await.err().map(|e| (key, e)));
+                unwritable
+                    .extend(OutputFile::try_new(&storage, &file, IfExists::Replace).await.err().map(|e| (key, e)));
             }
             Ok::<_, Fault>((nearprint_night::check_places(&storage, &request, &resources).await, unwritable))
         })?;

@@ -54,8 +54,8 @@ def dedup(
         prefix: what the names of the new columns begin with, if the frame has columns of these names.
         progress: as `run` has it.
         **settings: other keys of a job file: `threads=4`, `memory_limit="4GiB"`, `spill_dir="/big/disk"`, and tables of
-            it as dictionaries: `judge={"max_looks": 0}`. The texts are written to `spill_dir` meanwhile. Paths begin at the
-            working folder. `references=[…]` names stores: rows that are near one of their documents are dropped for it.
+            it as dictionaries: `judge={"max_looks": 0}`. The texts are written to `spill_dir` meanwhile. Paths of files begin
+            at the working folder. `references=[…]` names stores: rows that are near one of their documents are dropped for it.
 
     Returns:
         The frame in its own form, with all its rows in their order and these columns: `decision` ("keep", "drop", or
@@ -109,13 +109,13 @@ class Deduplicator:
         **settings: Any,
     ) -> None:
         self.store, self.output = (None if place is None else _place(place) for place in (store, output))
-        for key, instead in INSTEAD.items():
-            if key in settings:
+        for key, (as_it_is, instead) in INSTEAD.items():
+            if settings.pop(key, None) not in (None, as_it_is):
                 raise ValueError(f"{key}: {instead}")
-        resources = {**{key: settings.pop(key) for key in RESOURCES if key in settings}, **settings.pop("resources", {})}
+        resources = {**{key: settings.pop(key) for key in RESOURCES if key in settings}, **(settings.pop("resources", None) or {})}
         for paths, keys in ((settings, FILES), (resources, ("spill_dir",))):
             paths |= {key: os.path.abspath(paths[key]) for key in keys if paths.get(key) is not None}
-        references = settings.pop("references", [])
+        references = settings.pop("references", None) or []
         if isinstance(references, (str, os.PathLike)):
             raise ValueError("references: a list of stores")
         self.references = [_place(place) for place in references]
@@ -195,16 +195,17 @@ RESOURCES = ("threads", "memory_limit", "spill_dir")
 FILES = ("user_dictionary", "stop_words", "idf", "lock")
 """The keys of files of this machine, beside `spill_dir`."""
 INSTEAD = {
-    "documents": "the frame has the documents",
-    "text_column": "name the column with text=",
-    "id_column": "name the column with id=",
-    "create_store": "a frame that is added makes the store that is not there",
-    "allow_empty": "an empty frame is allowed in any case",
-    "on_duplicate_id": "each row of a frame gets a decision: give the rows different ids, or none",
-    "max_bad_rows": "each row of a frame gets a decision: raise max_doc_bytes, or leave such rows out",
-    "max_bad_files": "a frame is no file",
+    "documents": (None, "the frame has the documents"),
+    "text_column": (None, "name the column with text="),
+    "id_column": (None, "name the column with id="),
+    "create_store": (True, "a frame that is added makes the store that is not there"),
+    "allow_empty": (True, "an empty frame is allowed in any case"),
+    "on_duplicate_id": ("fail", "each row of a frame gets a decision: give the rows different ids, or none"),
+    "max_bad_rows": (0, "each row of a frame gets a decision: raise max_doc_bytes, or leave such rows out"),
+    "max_bad_files": (0, "a frame is no file"),
+    "watch": (None, "a frame leaves no files beside its results"),
 }
-"""Keys of a job file that have no meaning for a frame, each with what to do."""
+"""Keys of a job file that have no meaning for a frame, each with the value that it has for one, and what to do instead."""
 ROW = "row"
 """The column of the numbers of rows, which are the ids of rows without ids."""
 
@@ -235,9 +236,9 @@ class Deduplicated:
         self._given, self._prefix, self.summary = given, prefix, summary
         if id is not None:
             decisions = _nearprint.rows_of(decisions, given.column(id))
-        is_number = id is None or given.has_integers(id)
-        ids = [name for name in IDS if is_number and not (of_stores and name in IDS_OF_STORES)]
-        self._decisions, self._pairs = _with_ids(decisions, ids), _with_ids(pairs, ids)
+        integers = "int64" if id is None else given.integers(id)
+        ids = [name for name in IDS if integers is not None and not (of_stores and name in IDS_OF_STORES)]
+        self._decisions, self._pairs = (_with_ids(table, ids, integers == "uint64") for table in (decisions, pairs))
 
     @property
     def frame(self) -> Any:
@@ -284,11 +285,11 @@ IDS_OF_STORES = ("id_b", "canonical_id")
 """The columns with ids that may be those of documents of stores."""
 
 
-def _with_ids(table: _nearprint.Table, ids: Sequence[str]) -> _nearprint.Table:
+def _with_ids(table: _nearprint.Table, ids: Sequence[str], unsigned: bool) -> _nearprint.Table:
     """The table with integers in these columns, which are ids."""
     if not ids:
         return table
-    columns = [(name, _nearprint.integers_of(table[name]) if name in ids else table[name]) for name in table.column_names]
+    columns = [(name, _nearprint.integers_of(table[name], unsigned) if name in ids else table[name]) for name in table.column_names]
     return _nearprint.table_of(columns)
 
 

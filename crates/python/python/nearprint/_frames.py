@@ -44,8 +44,8 @@ class Frame:
     def column(self, name: str) -> Any:
         return self.frame[name]
 
-    def has_integers(self, name: str) -> bool:
-        """Whether a column has integers, which ids of a night are not."""
+    def integers(self, name: str) -> str | None:
+        """The type of the integers that a column has, "int64" or "uint64"; None for other columns. Ids of a night are texts."""
         raise NotImplementedError
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
@@ -77,8 +77,11 @@ class _List(Frame):
     def column(self, name: str) -> Any:
         return [row.get(name) for row in self.frame]
 
-    def has_integers(self, name: str) -> bool:
-        return all(type(value) is int for value in self.column(name))
+    def integers(self, name: str) -> str | None:
+        values = self.column(name)
+        if not all(type(value) is int for value in values):
+            return None
+        return "uint64" if any(value >= 2**63 for value in values) else "int64"
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         values = {name: column.to_pylist() for name, column in columns.items()}
@@ -104,8 +107,9 @@ class _Pandas(Frame):
     def column(self, name: str) -> Any:
         return _of_pandas(self.frame[name])
 
-    def has_integers(self, name: str) -> bool:
-        return self.frame[name].dtype.kind in "iu"
+    def integers(self, name: str) -> str | None:
+        dtype = self.frame[name].dtype
+        return {"i": "int64", "u": "uint64"}.get(dtype.kind)
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         return self.frame.assign(**{name: to_pandas(column).set_axis(self.frame.index) for name, column in columns.items()})
@@ -129,8 +133,11 @@ class _Polars(Frame):
         frame = given.collect() if self.is_lazy else given
         super().__init__(given, frame.alias(text).to_frame() if self.is_column else frame)
 
-    def has_integers(self, name: str) -> bool:
-        return self.frame[name].dtype.is_integer()
+    def integers(self, name: str) -> str | None:
+        dtype = self.frame[name].dtype
+        if not dtype.is_integer():
+            return None
+        return "uint64" if dtype.is_unsigned_integer() else "int64"
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         made = self.frame.with_columns([to_polars(column).alias(name) for name, column in columns.items()])
@@ -165,10 +172,13 @@ class _Arrow(Frame):
     def columns(self) -> list[str]:
         return self.frame.column_names
 
-    def has_integers(self, name: str) -> bool:
+    def integers(self, name: str) -> str | None:
         import pyarrow as pa
 
-        return pa.types.is_integer(self.frame.schema.field(name).type)
+        of = self.frame.schema.field(name).type
+        if not pa.types.is_integer(of):
+            return None
+        return "uint64" if pa.types.is_unsigned_integer(of) else "int64"
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         made = self.frame
