@@ -8,7 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use nearprint_fault::Result;
-use nearprint_html::{Extractor, HtmlText, decode, title_of};
+use nearprint_html::{Extractor, HtmlText, Syntax, decode, title_of};
 use nearprint_storage::{InputFile, bad_file, bad_format, blocking};
 use nearprint_warc::Packing;
 
@@ -67,8 +67,8 @@ impl DocumentReader for HtmlFile {
                 match body {
                     Some(body) => {
                         let html = decode(&body, None);
-                        row.text = Some(extractor.text_of(&html).into_bytes());
-                        row.title = wants_title(&columns).then(|| title_of(&html)).flatten();
+                        row.text = Some(extractor.text_of(&html, Syntax::Html).into_bytes());
+                        row.title = wants_title(&columns).then(|| title_of(&html, Syntax::Html)).flatten();
                     }
                     None => row.fault = Some(BadReason::TooLarge),
                 }
@@ -88,7 +88,7 @@ pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Re
     let extractor = extractor(mode)?;
     let too_large = || bad_file(url, format!("it has more than {max_bytes} bytes"));
     let page = unpacked(url, bytes, max_bytes)?.ok_or_else(too_large)?;
-    Ok(extractor.text_of(&decode(&page, None)))
+    Ok(extractor.text_of(&decode(&page, None), Syntax::Html))
 }
 
 /// Returns the bytes of the page, or `None` if there are too many of them.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use chrono::DateTime;
-use nearprint_html::{Extractor, decode, title_of};
+use nearprint_html::{Extractor, Syntax, decode, title_of};
 use nearprint_warc::{Block, Body, HttpMessage, Record};
 
 use super::batch::ReadContext;
@@ -80,9 +80,17 @@ pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, take
     Page::Row(row)
 }
 
-/// Returns a time of a field, in microseconds since 1970 in UTC.
+/// Returns a time of a field, in microseconds since 1970 in UTC. WARC 1.1 allows times of less precision, down to the year, which are
+/// the first moment that they may mean.
 fn micros(time: &str) -> Option<i64> {
-    Some(DateTime::parse_from_rfc3339(time).ok()?.timestamp_micros())
+    let whole = match time.len() {
+        4 => format!("{time}-01-01T00:00:00Z"),
+        7 => format!("{time}-01T00:00:00Z"),
+        10 => format!("{time}T00:00:00Z"),
+        17 => time.strip_suffix('Z').map(|minutes| format!("{minutes}:00Z"))?,
+        _ => time.to_owned(),
+    };
+    Some(DateTime::parse_from_rfc3339(&whole).ok()?.timestamp_micros())
 }
 
 fn passed_type(kind: &str, url: Option<&str>) -> Option<PassedReason> {
@@ -184,8 +192,9 @@ fn take(row: &mut WebRow, content: &Content<'_>, taken: Taken<'_>) {
         return;
     }
     let html = decode(&content.body, content.field.as_deref());
-    row.text = Some(taken.extractor.text_of(&html).into_bytes());
-    row.title = taken.title.then(|| title_of(&html)).flatten();
+    let syntax = if content.media_type == XHTML { Syntax::Xhtml } else { Syntax::Html };
+    row.text = Some(taken.extractor.text_of(&html, syntax).into_bytes());
+    row.title = taken.title.then(|| title_of(&html, syntax)).flatten();
 }
 
 fn media_type(field: &str) -> String {
@@ -193,6 +202,9 @@ fn media_type(field: &str) -> String {
     field.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
+/// The media type of pages in XML.
+const XHTML: &str = "application/xhtml+xml";
+
 fn is_html(media_type: &str) -> bool {
-    matches!(media_type, "text/html" | "application/xhtml+xml")
+    matches!(media_type, "text/html" | XHTML)
 }

@@ -1,7 +1,7 @@
 //! Writes the texts of HTML files as JSON lines: `page_text MODE FILE…`, where MODE is main, all or a selector.
 #![allow(clippy::print_stdout, reason = "it prints texts")]
 
-use nearprint_html::{Extractor, HtmlText, decode};
+use nearprint_html::{Extractor, HtmlText, Syntax, decode};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let extractor = Extractor::try_new(&mode)?;
     for path in args {
         let bytes = std::fs::read(&path)?;
-        let text = extractor.text_of(&decode(&bytes, None));
+        let text = extractor.text_of(&decode(&bytes, None), Syntax::Html);
         println!("{}", serde_json::json!({ "file": path, "text": text }));
     }
     Ok(())

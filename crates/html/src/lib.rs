@@ -9,12 +9,12 @@
 //! behind the first 1000 of a tag.
 //!
 //! ```
-//! use nearprint_html::{Extractor, HtmlText, decode};
+//! use nearprint_html::{Extractor, HtmlText, Syntax, decode};
 //!
 //! let page = b"<html><nav><a href='/'>Home</a></nav><p>One line,<br>and <b>an</b>other</p></html>";
 //! let html = decode(page, Some("text/html; charset=utf-8"));
-//! assert_eq!(Extractor::try_new(&HtmlText::All)?.text_of(&html), "Home\nOne line,\nand another\n");
-//! assert_eq!(Extractor::try_new(&HtmlText::Selector("p > b".into()))?.text_of(&html), "an\n");
+//! assert_eq!(Extractor::try_new(&HtmlText::All)?.text_of(&html, Syntax::Html), "Home\nOne line,\nand another\n");
+//! assert_eq!(Extractor::try_new(&HtmlText::Selector("p > b".into()))?.text_of(&html, Syntax::Html), "an\n");
 //! # Ok::<(), nearprint_html::HtmlError>(())
 //! ```
 
@@ -24,4 +24,4 @@ mod mode;
 
 #[cfg(feature = "extract")]
 pub use extract::{Extractor, HtmlError, MAX_DEPTH, Result, decode, title_of};
-pub use mode::{EXTRACTOR_VERSION, HtmlText};
+pub use mode::{EXTRACTOR_VERSION, HtmlText, Syntax};

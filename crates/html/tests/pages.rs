@@ -1,10 +1,10 @@
 //! Texts of pages, whole and damaged.
 
-use nearprint_html::{Extractor, HtmlText, MAX_DEPTH, decode};
+use nearprint_html::{Extractor, HtmlText, MAX_DEPTH, Syntax, decode};
 use proptest::prelude::*;
 
 fn text_of(html: &str, mode: &HtmlText) -> String {
-    Extractor::try_new(mode).unwrap().text_of(html)
+    Extractor::try_new(mode).unwrap().text_of(html, Syntax::Html)
 }
 
 fn main_text(html: &str) -> String {
@@ -201,4 +201,74 @@ proptest! {
         let meta = [b"<meta charset=".as_slice(), &bytes].concat();
         let _ = decode(&meta, None);
     }
+}
+
+/// Everything that a browser shows of these pages is in both texts.
+#[test]
+fn nothing_that_a_browser_shows_is_lost_behind_icons_anchors_and_styles() {
+    let paragraph = |n: usize| format!("<p>Paragraph {n}. {PARAGRAPH}</p>");
+    let body: String = (1..12).map(paragraph).collect();
+    for before in [
+        "<div style='backface-visibility:hidden; -webkit-backface-visibility:hidden'>",
+        "<div style='display:none; display: block'>",
+        "<svg class=icon/>",
+        "<math/>",
+        "<svg><style/></svg>",
+        "<svg><title/></svg>",
+        "<svg><path d=''>",
+        "<a name=top/>",
+        "<a name=top>",
+        "<map name=m><area href='/'>",
+    ] {
+        let page = format!("<body>{}{before}{body}", paragraph(0));
+        for mode in [HtmlText::Main, HtmlText::All] {
+            let text = text_of(&page, &mode);
+            // The first paragraph lies outside of what the page is about.
+            let least = if mode == HtmlText::All { 12 } else { 11 };
+            assert!(text.matches("Paragraph").count() >= least, "{before}, {mode:?}: {text}");
+        }
+    }
+    for page in ["<body style='visibility: hidden'>", "<body hidden>", "<html style='display:none'><body>"] {
+        assert_eq!(main_text(&format!("{page}{body}")).matches("Paragraph").count(), 11, "{page}");
+    }
+    for hidden in ["display: none", "VISIBILITY:hidden !important", "color:red;display:none"] {
+        let page = format!("<body>{body}<div style='{hidden}'>{PARAGRAPH} Unseen</div>");
+        assert!(!text_of(&page, &HtmlText::All).contains("Unseen"), "{hidden}");
+    }
+}
+
+#[test]
+fn formulas_are_text_and_notes_about_them_are_none() {
+    let page = "<p>So <math><semantics><mi>x</mi><mo>=</mo><mn>7</mn><annotation encoding=tex>x = 7</annotation></semantics></math> holds.";
+    assert_eq!(text_of(page, &HtmlText::All), "So x=7 holds.\n");
+}
+
+#[test]
+fn code_below_the_deepest_element_is_no_text() {
+    for name in ["script", "style", "iframe", "noframes"] {
+        let page = format!("{}<{name}>var leaked;</{name}> seen", "<font>".repeat(MAX_DEPTH + 9));
+        assert_eq!(text_of(&page, &HtmlText::All), "seen\n", "{name}");
+    }
+}
+
+#[test]
+fn elements_of_xhtml_may_close_themselves_and_cdata_is_text() {
+    let page = "<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'><head><title/><script src='x.js'/></head><body>\
+        <iframe src='y'/><a id='s'/><div class='rule'/><p>One <![CDATA[two > three]]> four</p><p>Five</p></body></html>";
+    let extractor = Extractor::try_new(&HtmlText::All).unwrap();
+    assert_eq!(extractor.text_of(page, Syntax::Xhtml), "One two > three four\nFive\n");
+    assert_eq!(nearprint_html::title_of(page, Syntax::Xhtml), None);
+}
+
+#[test]
+fn a_character_set_is_detected_wherever_its_characters_begin_and_wherever_the_look_ends() {
+    let script = format!("<script>{}</script>", "var a = 1;\n".repeat(40_000));
+    let (gbk, ..) = encoding_rs::GBK.encode(HAN);
+    assert!(decode(&[script.as_bytes(), &gbk].concat(), None).ends_with(HAN));
+    for shift in 0..3 {
+        let page = [&b"aaa"[..shift], HAN.repeat(4000).as_bytes(), b"\xff"].concat();
+        assert!(decode(&page, None).contains(HAN), "{shift}");
+    }
+    let (iso, ..) = encoding_rs::ISO_2022_JP.encode("今日はとても良い天気なので、公園へ散歩に行きました。");
+    assert!(decode(&iso, None).contains("公園へ散歩"));
 }

@@ -11,6 +11,9 @@ const PRESCAN_BYTES: usize = 4 << 10;
 const SURE_CHARACTERS: usize = 16;
 /// The bytes that detection looks at.
 const DETECT_BYTES: usize = 256 << 10;
+/// The bytes before the first one beyond ASCII that detection looks at too.
+const BEFORE_FIRST: usize = 256;
+const ESCAPE: u8 = 0x1b;
 
 /// Decodes a page. The character set is that of its byte order mark; or that of `content_type`, the field of the HTTP
 /// header; or that of its `<meta>`; or one that is detected. A page that was saved as UTF-8 often keeps a `<meta>` that
@@ -93,9 +96,12 @@ fn label_in(value: &[u8]) -> Option<&[u8]> {
 }
 
 fn detect(bytes: &[u8]) -> &'static Encoding {
-    let bytes = &bytes[..bytes.len().min(DETECT_BYTES)];
-    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(bytes, true);
+    // What is before the first byte that tells says nothing, however long it is. ISO-2022-JP tells by its escapes.
+    let first = bytes.iter().position(|&byte| byte >= 0x80 || byte == ESCAPE).unwrap_or(bytes.len());
+    let start = first.saturating_sub(BEFORE_FIRST);
+    let end = bytes.len().min(start + DETECT_BYTES);
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    detector.feed(&bytes[start..end], end == bytes.len());
     detector.guess(None, Utf8Detection::Allow)
 }
 

@@ -7,8 +7,9 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::{Attribute, LocalName, local_name};
 
-use super::names::{Kinds, ends_paragraph, is_void};
+use super::names::{ENDS_FOREIGN, Kinds, ends_paragraph, is_unseen, is_void};
 use super::tokens::tokenize;
+use crate::mode::Syntax;
 
 /// The most elements that lie in one another. The content of deeper ones belongs to the deepest that is allowed.
 pub const MAX_DEPTH: usize = 256;
@@ -70,8 +71,8 @@ impl Dom {
     /// The node that holds all others.
     pub const ROOT: NodeId = 0;
 
-    pub fn parse(html: &str, holds: Holds) -> Self {
-        Self { nodes: tokenize(html, Builder::new(holds)).0.into_inner().nodes }
+    pub fn parse(html: &str, holds: Holds, syntax: Syntax) -> Self {
+        Self { nodes: tokenize(html, Builder::new(holds, syntax)).0.into_inner().nodes }
     }
 
     pub fn nodes(&self) -> &[Node] {
@@ -86,6 +87,9 @@ struct Tree {
     /// The elements that are open below the root, from the outermost on.
     open: Vec<Open>,
     holds: Holds,
+    syntax: Syntax,
+    /// The text up to the next end tag is that of an element which is not shown and could not be opened.
+    drops_text: bool,
 }
 
 /// An open element. What tags ask of it is at hand, because each tag may ask all of them.
@@ -96,9 +100,10 @@ struct Open {
 }
 
 impl Builder {
-    fn new(holds: Holds) -> Self {
+    fn new(holds: Holds, syntax: Syntax) -> Self {
         let content = Content::Element { name: LocalName::from(""), attributes: Vec::new() };
-        Self(RefCell::new(Tree { nodes: vec![Node { parent: 0, depth: 0, content }], open: Vec::new(), holds }))
+        let nodes = vec![Node { parent: 0, depth: 0, content }];
+        Self(RefCell::new(Tree { nodes, open: Vec::new(), holds, syntax, drops_text: false }))
     }
 }
 
@@ -115,9 +120,21 @@ impl TokenSink for Builder {
         }
         TokenSinkResult::Continue
     }
+
+    /// Returns whether `<![CDATA[` begins text here, and no comment.
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        let tree = self.0.borrow();
+        tree.syntax == Syntax::Xhtml || tree.is_in_foreign()
+    }
 }
 
 impl Tree {
+    /// Returns whether SVG or MathML lies around what comes.
+    fn is_in_foreign(&self) -> bool {
+        let around = self.innermost(Kinds::FOREIGN | Kinds::INTEGRATES);
+        around.is_some_and(|at| self.open[at].kinds.has(Kinds::FOREIGN))
+    }
+
     fn top(&self) -> NodeId {
         self.open.last().map_or(Dom::ROOT, |open| open.id)
     }
@@ -133,6 +150,9 @@ impl Tree {
     }
 
     fn text(&mut self, text: StrTendril) {
+        if self.drops_text {
+            return;
+        }
         let parent = self.top();
         if let Some(Node { parent: same, content: Content::Text(before), .. }) = self.nodes.last_mut()
             && *same == parent
@@ -168,19 +188,34 @@ impl Tree {
             _ => self.leave_head(),
         }
         let kinds = Kinds::of(&name);
+        self.end_foreign(&name);
         self.imply_ends(&name, kinds);
-        let content = raw_content(&name);
+        let may_close_itself =
+            self.syntax == Syntax::Xhtml || kinds.has(Kinds::FOREIGN) || self.innermost(Kinds::FOREIGN).is_some();
+        let is_closed = tag.self_closing && may_close_itself;
+        let content = if is_closed { TokenSinkResult::Continue } else { raw_content(&name) };
+        self.drops_text = !matches!(content, TokenSinkResult::Continue) && is_unseen(&name);
         if self.nodes.len() < MAX_NODES {
             let is_all = self.holds == Holds::All;
             tag.attrs.retain(|attribute| is_all || ATTRIBUTES.contains(&&*attribute.name.local));
             let held = if is_all || is_known(&name) { name.clone() } else { local_name!("span") };
             let id = self.push(Content::Element { name: held, attributes: tag.attrs });
-            let is_foreign = tag.self_closing && self.innermost(Kinds::FOREIGN).is_some();
-            if !is_void(&name) && !is_foreign && self.nodes[id].depth < MAX_DEPTH {
+            if !is_void(&name) && !is_closed && self.nodes[id].depth < MAX_DEPTH {
                 self.open.push(Open { id, name, kinds });
+                self.drops_text = false;
             }
         }
         content
+    }
+
+    /// Ends the SVG or MathML that an element of HTML cannot lie in.
+    fn end_foreign(&mut self, name: &str) {
+        if self.is_in_foreign()
+            && ENDS_FOREIGN.contains(&name)
+            && let Some(at) = self.innermost(Kinds::FOREIGN)
+        {
+            self.open.truncate(at);
+        }
     }
 
     /// Ends the elements whose end tags are left out before this one.
@@ -210,6 +245,7 @@ impl Tree {
     }
 
     fn end(&mut self, name: &LocalName) {
+        self.drops_text = false;
         let kinds = Kinds::of(name);
         match &**name {
             "body" | "html" => return,
@@ -265,6 +301,7 @@ mod tests {
     struct Naive {
         nodes: Vec<Node>,
         open: Vec<NodeId>,
+        drops_text: bool,
     }
 
     struct NaiveBuilder(RefCell<Naive>);
@@ -282,13 +319,25 @@ mod tests {
             }
             TokenSinkResult::Continue
         }
+
+        fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+            self.0.borrow().is_in_foreign()
+        }
     }
 
     impl Naive {
         fn parse(html: &str) -> Vec<Node> {
             let content = Content::Element { name: LocalName::from(""), attributes: Vec::new() };
-            let naive = Self { nodes: vec![Node { parent: 0, depth: 0, content }], open: vec![0] };
+            let naive = Self { nodes: vec![Node { parent: 0, depth: 0, content }], open: vec![0], drops_text: false };
             tokenize(html, NaiveBuilder(RefCell::new(naive))).0.into_inner().nodes
+        }
+
+        fn is_in_foreign(&self) -> bool {
+            let integrates = ["foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"];
+            let around = (0..self.open.len())
+                .map(|at| self.name(at))
+                .rfind(|name| matches!(*name, "svg" | "math") || integrates.contains(name));
+            around.is_some_and(|name| matches!(name, "svg" | "math"))
         }
 
         fn name(&self, at: usize) -> &str {
@@ -302,6 +351,9 @@ mod tests {
         }
 
         fn text(&mut self, text: StrTendril) {
+            if self.drops_text {
+                return;
+            }
             let parent = *self.open.last().unwrap();
             if let Some(Node { parent: same, content: Content::Text(before), .. }) = self.nodes.last_mut()
                 && *same == parent
@@ -328,6 +380,10 @@ mod tests {
                 | "script" | "template" | "head" | "html" => {}
                 _ => self.leave_head(),
             }
+            if self.is_in_foreign() && ENDS_FOREIGN.contains(&&*name) {
+                let at = (0..self.open.len()).rfind(|&at| matches!(self.name(at), "svg" | "math")).unwrap();
+                self.open.truncate(at);
+            }
             match &*name {
                 "li" => self.end_first(&["li"], &["ul", "ol", "menu", "dir"]),
                 "dt" | "dd" => self.end_first(&["dt", "dd"], &["dl"]),
@@ -342,11 +398,14 @@ mod tests {
             }
             let id = self.push(Content::Element { name: name.clone(), attributes: tag.attrs });
             let is_in_foreign = (0..self.open.len()).any(|at| matches!(self.name(at), "svg" | "math"));
-            let is_closed = is_void(&name) || (tag.self_closing && is_in_foreign);
-            if !is_closed && self.nodes[id].depth < MAX_DEPTH {
+            let is_empty = tag.self_closing && (is_in_foreign || matches!(&*name, "svg" | "math"));
+            let is_opened = !is_void(&name) && !is_empty && self.nodes[id].depth < MAX_DEPTH;
+            if is_opened {
                 self.open.push(id);
             }
-            raw_content(&name)
+            let content = if is_empty { TokenSinkResult::Continue } else { raw_content(&name) };
+            self.drops_text = !is_opened && is_unseen(&name) && !matches!(content, TokenSinkResult::Continue);
+            content
         }
 
         fn end_first(&mut self, names: &[&str], within: &[&str]) {
@@ -361,6 +420,7 @@ mod tests {
         }
 
         fn end(&mut self, name: &str) {
+            self.drops_text = false;
             match name {
                 "body" | "html" => return,
                 "form" => {
@@ -390,7 +450,23 @@ mod tests {
 
     /// Every element that a rule names, and some that none does.
     fn names() -> Vec<&'static str> {
-        let others = ["a", "b", "span", "td", "th", "button", "h7", "x-y", "customised-element", "rubytext"];
+        let others = [
+            "a",
+            "b",
+            "span",
+            "td",
+            "th",
+            "button",
+            "h7",
+            "x-y",
+            "customised-element",
+            "rubytext",
+            "math",
+            "mi",
+            "desc",
+            "foreignobject",
+            "map",
+        ];
         [&BLOCKS[..], &UNSEEN, &VOID, &others].concat()
     }
 
@@ -415,7 +491,7 @@ mod tests {
 
         #[test]
         fn a_page_has_the_tree_that_the_rules_give_it_one_open_element_after_another(page in pages()) {
-            let (dom, naive) = (Dom::parse(&page, Holds::All), Naive::parse(&page));
+            let (dom, naive) = (Dom::parse(&page, Holds::All, Syntax::Html), Naive::parse(&page));
             prop_assert_eq!(dom.nodes().len(), naive.len());
             for (node, same) in dom.nodes().iter().zip(&naive) {
                 prop_assert_eq!((node.parent, node.depth), (same.parent, same.depth));
@@ -432,7 +508,7 @@ mod tests {
 
         #[test]
         fn names_and_attributes_that_are_not_held_make_no_other_text(page in pages()) {
-            let (known, all) = (Dom::parse(&page, Holds::Known), Dom::parse(&page, Holds::All));
+            let (known, all) = (Dom::parse(&page, Holds::Known, Syntax::Html), Dom::parse(&page, Holds::All, Syntax::Html));
             prop_assert_eq!(main_text(&known), main_text(&all));
             let text = |dom: &Dom| text_of_nodes(dom, &[Dom::ROOT], |_| true);
             prop_assert_eq!(text(&known), text(&all));

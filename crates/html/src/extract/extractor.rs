@@ -8,7 +8,7 @@ use super::dom::{Dom, Holds};
 use super::error::{HtmlError, Result};
 use super::render::text_of_nodes;
 use super::{main_text, select};
-use crate::mode::HtmlText;
+use crate::mode::{HtmlText, Syntax};
 
 impl HtmlText {
     /// Checks the selector, if there is one.
@@ -61,9 +61,9 @@ impl Extractor {
 
     /// Returns the text of a page. Each block is a line; white space within a block is one blank, except in `<pre>`.
     #[must_use]
-    pub fn text_of(&self, html: &str) -> String {
+    pub fn text_of(&self, html: &str, syntax: Syntax) -> String {
         let holds = if matches!(self.0, TextChoice::Selected(_)) { Holds::All } else { Holds::Known };
-        let dom = Dom::parse(html, holds);
+        let dom = Dom::parse(html, holds, syntax);
         match &self.0 {
             TextChoice::Main => main_text::main_text(&dom),
             TextChoice::All => text_of_nodes(&dom, &[Dom::ROOT], |_| true),

@@ -28,6 +28,8 @@ impl Kinds {
     pub const FOREIGN: Self = Self(1 << 16);
     /// Elements whose paragraphs are apart from those around.
     pub const APART: Self = Self(1 << 17);
+    /// Elements of SVG and MathML within which the tags of HTML are elements again.
+    pub const INTEGRATES: Self = Self(1 << 18);
 
     /// Returns the kinds of an element.
     pub fn of(name: &str) -> Self {
@@ -48,6 +50,7 @@ impl Kinds {
             "tr" => Self::ROW,
             "td" | "th" => Self::CELL,
             "svg" | "math" => Self::FOREIGN,
+            "foreignobject" | "desc" | "annotation-xml" | "mi" | "mo" | "mn" | "ms" | "mtext" => Self::INTEGRATES,
             "button" | "object" | "template" => Self::APART,
             _ => Self::NONE,
         };
@@ -131,10 +134,75 @@ pub const BLOCKS: [&str; 49] = [
 const PARTS: [&str; 12] =
     ["body", "caption", "head", "html", "legend", "optgroup", "option", "tbody", "tfoot", "thead", "title", "tr"];
 
-/// Elements whose content a browser does not show as text.
+/// Elements of HTML whose start ends SVG and MathML around it, which lack their end tags. Source: the HTML standard, 13.2.6.5,
+/// "the rules for parsing tokens in foreign content".
+pub const ENDS_FOREIGN: [&str; 44] = [
+    "b",
+    "big",
+    "blockquote",
+    "body",
+    "br",
+    "center",
+    "code",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "em",
+    "embed",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "hr",
+    "i",
+    "img",
+    "li",
+    "listing",
+    "menu",
+    "meta",
+    "nobr",
+    "ol",
+    "p",
+    "pre",
+    "ruby",
+    "s",
+    "small",
+    "span",
+    "strong",
+    "strike",
+    "sub",
+    "sup",
+    "table",
+    "tt",
+    "u",
+    "ul",
+    "var",
+];
+
+/// Elements whose content a browser does not show as text. It shows that of formulas, but not what else is noted of them.
 pub const UNSEEN: [&str; 18] = [
-    "script", "style", "template", "noscript", "noframes", "noembed", "iframe", "object", "svg", "math", "canvas",
-    "audio", "video", "select", "textarea", "datalist", "applet", "map",
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "noframes",
+    "noembed",
+    "iframe",
+    "object",
+    "svg",
+    "canvas",
+    "audio",
+    "video",
+    "select",
+    "textarea",
+    "datalist",
+    "applet",
+    "annotation",
+    "annotation-xml",
 ];
 
 pub fn is_void(name: &str) -> bool {

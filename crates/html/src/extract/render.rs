@@ -49,6 +49,10 @@ pub fn end_of(dom: &Dom, id: NodeId) -> NodeId {
 /// Returns whether an element says of itself that it is not shown.
 pub fn is_hidden(dom: &Dom, id: NodeId) -> bool {
     let node = &dom.nodes()[id];
+    // A script shows the page: nobody reads one that stays empty.
+    if matches!(node.name(), "body" | "html") {
+        return false;
+    }
     // A reader turns to the tabs that are behind the first one.
     if node.attribute("role") == Some("tabpanel") {
         return false;
@@ -56,10 +60,21 @@ pub fn is_hidden(dom: &Dom, id: NodeId) -> bool {
     if node.attribute("hidden").is_some_and(|value| !value.eq_ignore_ascii_case("until-found")) {
         return true;
     }
-    node.attribute("style").is_some_and(|style| {
-        let style: String = style.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
-        style.contains("display:none") || style.contains("visibility:hidden")
-    })
+    node.attribute("style").is_some_and(style_hides)
+}
+
+/// Returns whether a style hides its element. Of several declarations of a property the last one counts.
+fn style_hides(style: &str) -> bool {
+    let (mut display, mut visibility) = (false, false);
+    for (property, value) in style.split(';').filter_map(|declaration| declaration.split_once(':')) {
+        let value = value.split('!').next().unwrap_or(value).trim();
+        match property.trim() {
+            name if name.eq_ignore_ascii_case("display") => display = value.eq_ignore_ascii_case("none"),
+            name if name.eq_ignore_ascii_case("visibility") => visibility = value.eq_ignore_ascii_case("hidden"),
+            _ => {}
+        }
+    }
+    display || visibility
 }
 
 /// Text while its lines are put together.

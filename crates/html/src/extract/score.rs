@@ -76,13 +76,13 @@ fn boilerplate(dom: &Dom, text: &[usize], unseen: Vec<bool>) -> Vec<bool> {
 }
 
 /// Returns which nodes lie in links as menus have them. A link to a place of its page in a table is none, and neither is
-/// one that shows a URL.
+/// one that shows a URL, or an anchor that leads nowhere.
 fn links(dom: &Dom) -> Vec<bool> {
     let nodes = dom.nodes();
     let mut in_link = vec![false; nodes.len()];
     for (id, node) in nodes.iter().enumerate().skip(1) {
         in_link[id] = in_link[node.parent]
-            || (node.name() == "a" && {
+            || (node.name() == "a" && node.attribute("href").is_some() && {
                 let in_table = matches!(nodes[node.parent].name(), "td" | "th");
                 let leads_into_page = node.attribute("href").is_some_and(|href| href.starts_with('#'));
                 let shows_url = match nodes.get(id + 1).map(|first| &first.content) {

@@ -136,6 +136,10 @@ impl<S: TokenSink> TokenSink for Counting<S> {
         }
         self.sink.process_token(token, line)
     }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.sink.adjusted_current_node_present_but_not_in_html_namespace()
+    }
 }
 
 /// The attributes of a tag.
