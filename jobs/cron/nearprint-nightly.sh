@@ -73,6 +73,7 @@ await() {
 }
 
 run() {
+    before=$(cat "$log" 2>/dev/null | wc -c)
     await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary" "${more[@]}"
 }
 
@@ -94,5 +95,5 @@ while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
     [ -n "$stopped" ] || run
 done
 
-[ "$code" -eq 0 ] || failed "$code" "$(grep '^nearprint: error: ' "$log" | tail -n 1 || echo "no message: see the log")"
+[ "$code" -eq 0 ] || failed "$code" "$(tail -c "+$((before + 1))" "$log" | grep '^nearprint: error: ' | tail -n 1 || echo "no message: see the log")"
 heartbeat ""

@@ -258,3 +258,24 @@ fn a_sheet_of_tune_is_no_truth() {
         assert!(done.error().contains(&format!("nearprint tune --labels {name}")), "{}", done.stderr);
     }
 }
+
+/// Each text has one word less of the first one than that before it, so that pairs lie at all distances.
+#[test]
+fn larger_distances_that_are_listed_change_nothing_of_what_the_profile_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let (first, last) = (text(1, 120), text(2, 120));
+    let (first, last): (Vec<&str>, Vec<&str>) = (first.split(' ').collect(), last.split(' ').collect());
+    let texts: Vec<(String, String)> =
+        (0..70).map(|n| (format!("d{n:02}"), [&last[..n], &first[n..]].concat().join(" "))).collect();
+    let rows: Vec<(Option<&str>, Option<&str>)> =
+        texts.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    write_documents(&dir.path().join("docs.parquet"), &rows);
+    std::fs::write(dir.path().join("pairs.tsv"), "id_a\tid_b\tlabel\nd00\td01\tpos\n").unwrap();
+    let [own, wide] = [&["--json"][..], &["--json", "--max-distance", "24"]]
+        .map(|more| evaluate(dir.path(), more).expect_success().json());
+    assert!(own["judge"]["n_read"].as_u64().unwrap() > 100, "{own}");
+    for key in ["judge", "n_found", "n_true", "precision", "recall"] {
+        assert_eq!(own[key], wide[key], "{key}");
+    }
+    assert!(wide["by_max_distance"].as_array().unwrap().len() > own["by_max_distance"].as_array().unwrap().len());
+}

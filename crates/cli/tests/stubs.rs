@@ -261,3 +261,19 @@ fn the_counts_of_hosts_add_up_to_those_of_the_night() {
     // 18 articles and one of the mirrors' are different texts of the source: the wall is none.
     assert_eq!((hosts[2][10].as_str(), hosts[2][11].as_str()), ("18", "1"));
 }
+
+#[test]
+fn an_audit_compares_dropped_pages_with_what_their_stubs_said_before() {
+    let night = Night::new("");
+    let pages = articles("news.example", 30);
+    run(&night, DAYS[0], &pages, &[]).expect_success();
+    let mut walled = answering(&pages, 0..12, |_| LOGIN.to_owned());
+    walled.extend(articles("mirror.example", 12));
+    run(&night, DAYS[1], &walled, &["--no-breakers"]).expect_success();
+    assert_eq!(stubs(&night, DAYS[1]).len(), 12);
+    let audited = nearprint_in(night.path(), &["audit", "--config", "job.toml", "--dt", DAYS[1], "--json"]);
+    let found = audited.expect_success().json();
+    assert_eq!((&found["n_drops"], &found["all"]["n"]), (&12.into(), &12.into()), "{found}");
+    assert_eq!(found["all"]["words"]["max"], 0.0, "{found}");
+    assert!(found["worst"].as_array().unwrap().iter().all(|worst| worst["canonical_dt"] == DAYS[0]), "{found}");
+}

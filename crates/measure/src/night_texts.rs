@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
 use nearprint_fault::Result;
 use nearprint_night::{JoinedNights, NightFiles, NightInput};
+use nearprint_parquet::schema::REVISIT;
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
-use nearprint_pipeline::Resources;
+use nearprint_pipeline::{Resources, STUB};
 use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{InputFile, Progress, Storage};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -109,7 +111,11 @@ impl NightTexts<'_> {
                 Some(files) => files,
                 None => nights.files(dt).await?,
             };
-            for id in ids_among(&files.decisions, &keepers).await? {
+            // Those that are asked for in their own night.
+            for id in ids_among(&files.decisions, &wanted, TextOf::EarlierNight).await? {
+                keepers.extend(wanted.take(id.as_str()));
+            }
+            for id in ids_among(&files.decisions, &keepers, TextOf::Row).await? {
                 wanted.extend(keepers.take(id.as_str()));
             }
             progress.advance(wanted.len() as u64);
@@ -163,18 +169,38 @@ impl NightTexts<'_> {
     }
 }
 
-/// Returns those of the ids that have a decision.
-async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>) -> Result<Vec<String>> {
+/// Whether a night has the text of a document in its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextOf {
+    /// A row of the night has it.
+    Row,
+    /// The document is a stub, or a revisit: its text is that of an earlier night.
+    EarlierNight,
+}
+
+/// Returns those of the ids that have a decision, and whose text is there.
+async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>, text_of: TextOf) -> Result<Vec<String>> {
     let mut among = Vec::new();
     for file in decisions {
         if among.len() == wanted.len() {
             break;
         }
         let parquet = ParquetFile::open(file.clone()).await?;
-        let mut batches = parquet.stream(parquet.whole(&["doc_id"]))?;
+        // Release 0.2.0 knew no revisits.
+        let revisit = parquet.has_column(REVISIT).then_some(REVISIT);
+        let names: Vec<&str> = ["doc_id", "reason"].into_iter().chain(revisit).collect();
+        let mut batches = parquet.stream(parquet.whole(&names))?;
         while let Some(batch) = batches.try_next().await? {
-            let ids = Columns { batch: &batch, file: &parquet.file.url }.strings("doc_id")?;
-            among.extend(ids.iter().flatten().filter(|id| wanted.contains(id)).map(str::to_owned));
+            let columns = Columns { batch: &batch, file: &parquet.file.url };
+            let (ids, reasons) = (columns.strings("doc_id")?, columns.strings("reason")?);
+            let revisits = revisit.map(|name| columns.booleans(name)).transpose()?;
+            for row in (0..batch.num_rows()).filter(|&row| wanted.contains(ids.value(row))) {
+                let is_revisit = revisits.is_some_and(|revisits| revisits.is_valid(row) && revisits.value(row));
+                let is_elsewhere = is_revisit || reasons.value(row) == STUB;
+                if is_elsewhere == (text_of == TextOf::EarlierNight) {
+                    among.push(ids.value(row).to_owned());
+                }
+            }
         }
     }
     Ok(among)

@@ -67,7 +67,7 @@ pub fn find(
     let classes = grouped.class_of_rows(batch.n_rows);
     let mut undecided = Vec::new();
     let mut leave = |a: u32, b: u32, distance: u8, sketch_distance: u16| {
-        let reads = judge.is_some_and(|judge| judge.reads(sketch_distance));
+        let reads = judge.is_some_and(|judge| judge.reads(distance, sketch_distance));
         if reads && let Some((a, b)) = classes.of(a).zip(classes.of(b)) {
             undecided.push(UndecidedPair { sketch_distance, distance, a: a.min(b), b: a.max(b) });
         }
@@ -82,7 +82,7 @@ pub fn find(
         if label != Label::Negative {
             found.insert((a.min(b), a.max(b)), distances);
         } else if rows.iter().any(|row| row.allows(distances.distance, distances.sketches))
-            || judge.zip(distances.sketches.bits()).is_some_and(|(judge, bits)| judge.reads(bits))
+            || judge.zip(distances.sketches.bits()).is_some_and(|(judge, bits)| judge.reads(distances.distance, bits))
         {
             others.push(LabelledPair { a, b, label, found: Some(distances), is_judged: false });
         }
@@ -117,9 +117,11 @@ pub struct ProfileJudge {
 }
 
 impl ProfileJudge {
-    /// Returns whether texts whose sketches are at a distance are read.
-    fn reads(&self, sketch_distance: u16) -> bool {
-        self.verifier.max_sketch_distance.is_some_and(|near| sketch_distance > near)
+    /// Returns whether texts are read whose fingerprints and sketches are at these distances: those that a night would read, also
+    /// where larger distances are listed.
+    fn reads(&self, distance: u8, sketch_distance: u16) -> bool {
+        distance <= self.verifier.max_distance
+            && self.verifier.max_sketch_distance.is_some_and(|near| sketch_distance > near)
             && self.verifier.judged_to.is_some_and(|far| sketch_distance <= far)
     }
 

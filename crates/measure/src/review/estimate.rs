@@ -154,14 +154,21 @@ fn estimate(name: &str, pairs: &[&ReviewedPair]) -> NightEstimate {
     }
 }
 
-/// Returns precision and recall for shares of pairs that are the same. Kinds without a share are left out.
+/// Returns precision and recall for shares of pairs that are the same. Kinds of which no pair can be told are left out; where a kind
+/// has no answer at all, nobody knows what depends on it.
 fn figures(
     strata: &[StratumEstimate],
     mut share: impl FnMut(&StratumEstimate) -> Option<f64>,
 ) -> (Option<f64>, Option<f64>) {
     let (mut n_drops, mut same_drops, mut same_kept) = (0.0, 0.0, 0.0);
+    let (mut unknown_drops, mut unknown_kept) = (false, false);
     for stratum in strata {
-        let Some(share) = share(stratum) else { continue };
+        let Some(share) = share(stratum) else {
+            let is_unknown = stratum.n_skipped == 0;
+            unknown_drops |= is_unknown && stratum.is_drop;
+            unknown_kept |= is_unknown && !stratum.is_drop;
+            continue;
+        };
         let n_told = stratum.n_same + stratum.n_different;
         let n = ratio(stratum.n_stratum, 1) * ratio(n_told, n_told + stratum.n_skipped);
         if stratum.is_drop {
@@ -171,8 +178,8 @@ fn figures(
             same_kept += n * share;
         }
     }
-    let of = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-    (of(same_drops, n_drops), of(same_drops, same_drops + same_kept))
+    let of = |part: f64, whole: f64, is_unknown: bool| (whole > 0.0 && !is_unknown).then(|| part / whole);
+    (of(same_drops, n_drops, unknown_drops), of(same_drops, same_drops + same_kept, unknown_drops || unknown_kept))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of pairs")]
@@ -213,7 +220,6 @@ mod tests {
         // Of 120 kept pairs, half can be told, and half of these are the same.
         let skipped = Some(Answer::Skipped);
         pairs.extend([same, different, skipped, skipped].map(|answer| pair("2026-11-20", false, 120, answer)));
-        pairs.push(pair("2026-11-20", false, 7, None));
         pairs.extend(vec![pair("2026-11-21", true, 1000, same); 4]);
         let estimate = estimate_review(&pairs);
         let night = &estimate.nights[0];
@@ -224,5 +230,11 @@ mod tests {
         assert_eq!((estimate.nights.len(), estimate.months.len()), (2, 1));
         assert_eq!(estimate.months[0].precision, Some(1810.0 / 2000.0));
         assert_eq!(estimate_review(&[pair("2026-11-20", true, 5, None)]).nights, []);
+        // Of a kind without an answer nobody knows what was missed, or what was dropped for nothing.
+        pairs.push(pair("2026-11-20", false, 7, None));
+        let night = estimate_review(&pairs).nights[0].clone();
+        assert_eq!((night.precision, night.recall, night.recall_ci), (Some(0.81), None, None));
+        pairs.push(pair("2026-11-20", true, 3, None));
+        assert_eq!(estimate_review(&pairs).nights[0].precision, None);
     }
 }

@@ -157,6 +157,20 @@ async fn read_quarantine(
     Ok(rows)
 }
 
+/// Returns those of the ids that are stubs of a night.
+async fn stubs_among(storage: &Storage, store: &str, dt: &str, wanted: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
+    let mut among = BTreeSet::new();
+    for file in published_files(storage, store, dt, "stubs").await? {
+        let parquet = ParquetFile::open(file).await?;
+        let mut batches = parquet.stream(parquet.whole(&["doc_id"]))?;
+        while let Some(batch) = batches.try_next().await? {
+            let ids = Columns { batch: &batch, file: &parquet.file.url }.strings("doc_id")?;
+            among.extend(ids.iter().flatten().filter(|id| wanted.contains(id)).map(str::to_owned));
+        }
+    }
+    Ok(among)
+}
+
 /// Finds the texts of the `wanted` ids. It searches the documents of the night, and then those of earlier nights from
 /// the newest to the oldest, until all texts are found.
 async fn find_texts(
@@ -180,7 +194,10 @@ async fn find_texts(
             other => other?,
         };
         documents.leave_out(repeated_rows(storage, &request.store, dt).await?);
-        for (id, text) in documents.texts_of(wanted.clone()).await? {
+        // The text of a stub is that of an earlier night.
+        let stubs = stubs_among(storage, &request.store, dt, &wanted).await?;
+        let here: BTreeSet<&str> = wanted.iter().copied().filter(|id| !stubs.contains(*id)).collect();
+        for (id, text) in documents.texts_of(here).await? {
             if let Some(text) = text {
                 wanted.remove(id.as_str());
                 found.insert(id, text);

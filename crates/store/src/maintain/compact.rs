@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::error::others_committed;
+use crate::maintain::index::refuse_outdated;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::names::segment_name;
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
@@ -186,6 +187,7 @@ async fn commit_segment(store: &Store, segment: &SegmentRecord) -> Result<(u64, 
             let reason = format!("{}: `store gc` deleted parts of the segment meanwhile", store.folder.url());
             return Err(Fault::try_again(reason));
         }
+        refuse_outdated(&newest, segment)?;
         if let Some(commit) = put_segment(&newest, segment).await? {
             return Ok((commit, false));
         }
