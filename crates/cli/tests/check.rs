@@ -318,3 +318,23 @@ fn a_run_does_not_make_anew_what_a_gc_is_deleting() {
     assert!(!generation.exists());
     assert_eq!(check(&night).expect_success().json()["status"], "sound");
 }
+
+#[test]
+fn a_table_of_changes_whose_log_is_lost_is_damaged_and_its_files_stay() {
+    let night = two_nights();
+    let (changes, lost) = (night.path().join("results/changes"), night.path().join("lost"));
+    std::fs::rename(changes.join("_delta_log"), &lost).unwrap();
+    let found = check(&night);
+    assert_eq!(found.code, 65, "{}", found.stderr);
+    let problems = found.json()["problems"].clone();
+    assert_eq!((problems.as_array().unwrap().len(), &problems[0]["of"]), (1, &"changes".into()), "{problems}");
+    let files = support::snapshot(&changes);
+    gc(&night, &[]);
+    assert_eq!(support::snapshot(&changes), files);
+    std::fs::rename(&lost, changes.join("_delta_log")).unwrap();
+    check(&night).expect_success();
+    // Without the folder, the table begins anew.
+    std::fs::rename(&changes, &lost).unwrap();
+    night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
+    check(&night).expect_success();
+}

@@ -525,6 +525,12 @@ impl Needed {
             let written = |file: &FoundFile| Some((version_of(file.name.strip_prefix(&prefix)?)?, file.modified));
             let written: HashMap<u64, SystemTime> = inventory.iter().filter_map(written).collect();
             if written.is_empty() {
+                // A table `changes` whose log is lost can be read again with the log, which nothing else makes anew.
+                if dataset.name == CHANGES.name {
+                    let below = format!("{}/", dataset.name);
+                    let of_file = |file: &FoundFile| generation(file.name.strip_prefix(&below)?);
+                    self.add(inventory.iter().filter_map(of_file), None);
+                }
                 continue;
             }
             let log = TableLog::open(root, dataset).await?;
