@@ -328,9 +328,9 @@ fn a_table_of_changes_whose_log_is_lost_is_damaged_and_its_files_stay() {
     assert_eq!(found.code, 65, "{}", found.stderr);
     let problems = found.json()["problems"].clone();
     assert_eq!((problems.as_array().unwrap().len(), &problems[0]["of"]), (1, &"changes".into()), "{problems}");
-    let files = support::snapshot(&changes);
+    let files = snapshot(&changes);
     gc(&night, &[]);
-    assert_eq!(support::snapshot(&changes), files);
+    assert_eq!(snapshot(&changes), files);
     std::fs::rename(&lost, changes.join("_delta_log")).unwrap();
     check(&night).expect_success();
     // Without the folder, the table begins anew.

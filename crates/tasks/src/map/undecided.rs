@@ -133,25 +133,3 @@ impl Undecided {
         pairs
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pairs_that_several_tasks_found_are_refused_only_if_they_take_too_much_memory_once() -> Result<()> {
-        let notes = |first: u32| {
-            let mut own = OwnUndecided::default();
-            for b in first..first + 1000 {
-                assert!(own.add(UndecidedPair { sketch_distance: 40, distance: 9, a: 0, b }, 1000)?.is_none());
-            }
-            own.take(1000)?.ok_or_else(|| Fault::internal("test", "there are pairs"))
-        };
-        let undecided = Undecided::new(1000, 1500 * size_of::<UndecidedPair>());
-        for _ in 0..3 {
-            assert!(undecided.add(&notes(1)?)?);
-        }
-        assert!(undecided.add(&notes(1001)?).is_err());
-        Ok(())
-    }
-}
