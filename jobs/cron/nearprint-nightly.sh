@@ -73,7 +73,7 @@ await() {
 }
 
 run() {
-    before=$(cat "$log" 2>/dev/null | wc -c)
+    before=$(wc -c 2>/dev/null <"$log" || echo 0)
     await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary" "${more[@]}"
 }
 

@@ -141,7 +141,7 @@ fn a_check_of_the_job_file_looks_at_the_places_of_the_files_that_a_night_leaves(
         let night = Night::new(&format!("[watch]\n{key} = \"nowhere/{{dt}}.x\"\n"));
         night.documents("2026-11-19", &[("a", &text(1, 40))]);
         let check = || nearprint_in(night.path(), &["config", "check", "job.toml"]);
-        expect(&check(), 74, &[&format!("watch.{key}"), "nowhere", "no such folder"]);
+        expect(&check(), 74, &["job.toml: line 6", "nowhere", "no such folder"]);
         assert_eq!(night.run("2026-11-19", &[]).code, 74);
         fs::create_dir(night.path().join("nowhere")).unwrap();
         check().expect_success();

@@ -216,6 +216,7 @@ fn nothing_that_a_browser_shows_is_lost_behind_icons_anchors_and_styles() {
         "<svg><style/></svg>",
         "<svg><title/></svg>",
         "<svg><path d=''>",
+        "<svg><svg><math>",
         "<a name=top/>",
         "<a name=top>",
         "<map name=m><area href='/'>",
@@ -231,7 +232,12 @@ fn nothing_that_a_browser_shows_is_lost_behind_icons_anchors_and_styles() {
     for page in ["<body style='visibility: hidden'>", "<body hidden>", "<html style='display:none'><body>"] {
         assert_eq!(main_text(&format!("{page}{body}")).matches("Paragraph").count(), 11, "{page}");
     }
-    for hidden in ["display: none", "VISIBILITY:hidden !important", "color:red;display:none"] {
+    for hidden in [
+        "display: none",
+        "VISIBILITY:hidden !important",
+        "display:none!important;display:block",
+        "color:red;display:none;display:",
+    ] {
         let page = format!("<body>{body}<div style='{hidden}'>{PARAGRAPH} Unseen</div>");
         assert!(!text_of(&page, &HtmlText::All).contains("Unseen"), "{hidden}");
     }

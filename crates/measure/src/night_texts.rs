@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
 use nearprint_fault::Result;
 use nearprint_night::{JoinedNights, NightFiles, NightInput};
-use nearprint_parquet::schema::REVISIT;
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
 use nearprint_pipeline::{Resources, STUB};
 use nearprint_profile::{Configuration, ProfileConfig};
@@ -111,11 +109,7 @@ impl NightTexts<'_> {
                 Some(files) => files,
                 None => nights.files(dt).await?,
             };
-            // Those that are asked for in their own night.
-            for id in ids_among(&files.decisions, &wanted, TextOf::EarlierNight).await? {
-                keepers.extend(wanted.take(id.as_str()));
-            }
-            for id in ids_among(&files.decisions, &keepers, TextOf::Row).await? {
+            for id in ids_among(&files.decisions, &keepers).await? {
                 wanted.extend(keepers.take(id.as_str()));
             }
             progress.advance(wanted.len() as u64);
@@ -169,38 +163,20 @@ impl NightTexts<'_> {
     }
 }
 
-/// Whether a night has the text of a document in its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TextOf {
-    /// A row of the night has it.
-    Row,
-    /// The document is a stub, or a revisit: its text is that of an earlier night.
-    EarlierNight,
-}
-
-/// Returns those of the ids that have a decision, and whose text is there.
-async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>, text_of: TextOf) -> Result<Vec<String>> {
+/// Returns those of the ids that have a decision about a text of the night: a stub has the text of an earlier night.
+async fn ids_among(decisions: &[InputFile], wanted: &BTreeSet<&str>) -> Result<Vec<String>> {
     let mut among = Vec::new();
     for file in decisions {
         if among.len() == wanted.len() {
             break;
         }
         let parquet = ParquetFile::open(file.clone()).await?;
-        // Release 0.2.0 knew no revisits.
-        let revisit = parquet.has_column(REVISIT).then_some(REVISIT);
-        let names: Vec<&str> = ["doc_id", "reason"].into_iter().chain(revisit).collect();
-        let mut batches = parquet.stream(parquet.whole(&names))?;
+        let mut batches = parquet.stream(parquet.whole(&["doc_id", "reason"]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
-            let (ids, reasons) = (columns.strings("doc_id")?, columns.strings("reason")?);
-            let revisits = revisit.map(|name| columns.booleans(name)).transpose()?;
-            for row in (0..batch.num_rows()).filter(|&row| wanted.contains(ids.value(row))) {
-                let is_revisit = revisits.is_some_and(|revisits| revisits.is_valid(row) && revisits.value(row));
-                let is_elsewhere = is_revisit || reasons.value(row) == STUB;
-                if is_elsewhere == (text_of == TextOf::EarlierNight) {
-                    among.push(ids.value(row).to_owned());
-                }
-            }
+            let rows = columns.strings("doc_id")?.iter().zip(columns.strings("reason")?);
+            let found = rows.filter(|(_, reason)| *reason != Some(STUB)).filter_map(|(id, _)| id);
+            among.extend(found.filter(|id| wanted.contains(id)).map(str::to_owned));
         }
     }
     Ok(among)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
 use arrow::datatypes::{FieldRef, SchemaRef};
-use nearprint_delta::{TableChange, TableFile, TableLog};
+use nearprint_delta::{TableFile, TableLog};
 use nearprint_fault::Result;
 use nearprint_parquet::{CHANGES, FileRecord, ParquetFile, PublishedDataset, PublishedName};
 use nearprint_pipeline::not_published;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
-use crate::tables::{dropped_nights, is_current, missing_changes};
+use crate::tables::{dropped_nights, is_current, lacks_earlier_sets, missing_changes};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -310,24 +310,6 @@ impl OutputTables {
         }
         Ok(())
     }
-}
-
-/// Returns whether a table that has no version has files of other sets of changes than the newest one: a run would write a log
-/// with that one alone.
-async fn lacks_earlier_sets(log: &TableLog, newest: &TableChange) -> Result<bool> {
-    if log.files().next().is_some() || !log.removed().is_empty() {
-        return Ok(false);
-    }
-    for night in log.table().names().await?.into_iter().filter(|name| !name.starts_with('_')) {
-        for file in log.table().join(&night).names().await? {
-            let path = format!("{night}/{file}");
-            let is_of_set = PublishedName::parse(&path).is_some();
-            if is_of_set && !newest.added.iter().any(|added| added.path == path) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 /// Checks the manifest of a night against the commit, and the files against the manifest. Returns the manifest if it is

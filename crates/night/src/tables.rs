@@ -93,6 +93,14 @@ async fn write_missing(
         if change.is_empty() {
             continue;
         }
+        if lacks_earlier_sets(log, &change).await? {
+            let table = log.table().url();
+            tracing::warn!(
+                table,
+                "its log is gone: restore it, or move the folder away; no set of changes is added before"
+            );
+            return Ok(true);
+        }
         let is_written = log.write(&change, newest_night, identity).await?;
         log.refresh().await?;
         if !is_written {
@@ -124,6 +132,24 @@ async fn write_changes(
     let is_written = log.write(&change, newest_night, identity).await?;
     log.refresh().await?;
     Ok(is_written)
+}
+
+/// Returns whether a table that has no version has files of other sets of changes than the newest one: a run would write a log
+/// with that one alone. Where nothing is to be written, a first set may be on its way.
+pub(crate) async fn lacks_earlier_sets(log: &TableLog, newest: &TableChange) -> Result<bool> {
+    if newest.added.is_empty() || log.files().next().is_some() || !log.removed().is_empty() {
+        return Ok(false);
+    }
+    for night in log.table().names().await?.into_iter().filter(|name| !name.starts_with('_')) {
+        for file in log.table().join(&night).names().await? {
+            let path = format!("{night}/{file}");
+            let is_of_set = PublishedName::parse(&path).is_some();
+            if is_of_set && !newest.added.iter().any(|added| added.path == path) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// Returns what the table of an output lacks of the newest set of changes. A file that it had once does not come again.

@@ -191,8 +191,8 @@ impl Tree {
         self.end_foreign(&name);
         self.imply_ends(&name, kinds);
         let may_close_itself =
-            self.syntax == Syntax::Xhtml || kinds.has(Kinds::FOREIGN) || self.innermost(Kinds::FOREIGN).is_some();
-        let is_closed = tag.self_closing && may_close_itself;
+            || self.syntax == Syntax::Xhtml || kinds.has(Kinds::FOREIGN) || self.innermost(Kinds::FOREIGN).is_some();
+        let is_closed = tag.self_closing && may_close_itself();
         let content = if is_closed { TokenSinkResult::Continue } else { raw_content(&name) };
         self.drops_text = !matches!(content, TokenSinkResult::Continue) && is_unseen(&name);
         if self.nodes.len() < MAX_NODES {
@@ -210,8 +210,10 @@ impl Tree {
 
     /// Ends the SVG or MathML that an element of HTML cannot lie in.
     fn end_foreign(&mut self, name: &str) {
-        if self.is_in_foreign()
-            && ENDS_FOREIGN.contains(&name)
+        if !ENDS_FOREIGN.contains(&name) {
+            return;
+        }
+        while self.is_in_foreign()
             && let Some(at) = self.innermost(Kinds::FOREIGN)
         {
             self.open.truncate(at);
@@ -380,7 +382,7 @@ mod tests {
                 | "script" | "template" | "head" | "html" => {}
                 _ => self.leave_head(),
             }
-            if self.is_in_foreign() && ENDS_FOREIGN.contains(&&*name) {
+            while self.is_in_foreign() && ENDS_FOREIGN.contains(&&*name) {
                 let at = (0..self.open.len()).rfind(|&at| matches!(self.name(at), "svg" | "math")).unwrap();
                 self.open.truncate(at);
             }

@@ -63,18 +63,20 @@ pub fn is_hidden(dom: &Dom, id: NodeId) -> bool {
     node.attribute("style").is_some_and(style_hides)
 }
 
-/// Returns whether a style hides its element. Of several declarations of a property the last one counts.
+/// Returns whether a style hides its element. Of several declarations of a property the last one counts, or the last important one.
 fn style_hides(style: &str) -> bool {
-    let (mut display, mut visibility) = (false, false);
-    for (property, value) in style.split(';').filter_map(|declaration| declaration.split_once(':')) {
-        let value = value.split('!').next().unwrap_or(value).trim();
-        match property.trim() {
-            name if name.eq_ignore_ascii_case("display") => display = value.eq_ignore_ascii_case("none"),
-            name if name.eq_ignore_ascii_case("visibility") => visibility = value.eq_ignore_ascii_case("hidden"),
-            _ => {}
+    let says = |wanted: &str, hides: &str| {
+        let (mut is_hidden, mut is_important) = (false, false);
+        for (property, value) in style.split(';').filter_map(|declaration| declaration.split_once(':')) {
+            let (value, important) = value.split_once('!').map_or((value, false), |(value, _)| (value, true));
+            let counts = property.trim().eq_ignore_ascii_case(wanted) && !value.trim().is_empty();
+            if counts && (important || !is_important) {
+                (is_hidden, is_important) = (value.trim().eq_ignore_ascii_case(hides), important);
+            }
         }
-    }
-    display || visibility
+        is_hidden
+    };
+    says("display", "none") || says("visibility", "hidden")
 }
 
 /// Text while its lines are put together.

@@ -106,6 +106,11 @@ fn estimate(name: &str, pairs: &[&ReviewedPair]) -> NightEstimate {
         stratum.n_different += u64::from(pair.answer == Some(Answer::Different));
         stratum.n_skipped += u64::from(pair.answer == Some(Answer::Skipped));
     }
+    // A night of which nothing is answered yet says nothing about the others.
+    let answered: BTreeSet<&str> =
+        pairs.iter().filter(|pair| pair.answer.is_some()).map(|pair| pair.dt.as_str()).collect();
+    let of_answered: Vec<StratumEstimate> =
+        nights.iter().filter(|((dt, _), _)| answered.contains(dt)).map(|(_, night)| night.clone()).collect();
     let nights: Vec<StratumEstimate> = nights.into_values().collect();
     let mut strata: BTreeMap<String, StratumEstimate> = BTreeMap::new();
     for night in &nights {
@@ -126,14 +131,14 @@ fn estimate(name: &str, pairs: &[&ReviewedPair]) -> NightEstimate {
         stratum.same_ci = wilson(stratum.n_same, n);
     }
     let mut random = Random::new(SEED);
-    let (precision, recall) = figures(&nights, |stratum| {
+    let (precision, recall) = figures(&of_answered, |stratum| {
         let n = stratum.n_same + stratum.n_different;
         (n > 0).then(|| ratio(stratum.n_same, n))
     });
     // Each share is drawn from what is known of it after its answers (Beta distribution, Jeffreys' prior).
     let drawn: Vec<(Option<f64>, Option<f64>)> = (0..DRAWS)
         .map(|_| {
-            figures(&nights, |stratum| {
+            figures(&of_answered, |stratum| {
                 let n = stratum.n_same + stratum.n_different;
                 let [same, other] = [stratum.n_same, stratum.n_different].map(|n| random.gamma(ratio(n, 1) + 0.5));
                 (n > 0).then(|| same / (same + other))
@@ -231,6 +236,9 @@ mod tests {
         assert_eq!(estimate.months[0].precision, Some(1810.0 / 2000.0));
         assert_eq!(estimate_review(&[pair("2026-11-20", true, 5, None)]).nights, []);
         // Of a kind without an answer nobody knows what was missed, or what was dropped for nothing.
+        let month = |pairs: &[ReviewedPair]| estimate_review(pairs).months[0].precision;
+        let drawn = [&pairs[..], &[pair("2026-11-22", true, 50, None)]].concat();
+        assert_eq!(month(&drawn), month(&pairs), "a night that was only drawn");
         pairs.push(pair("2026-11-20", false, 7, None));
         let night = estimate_review(&pairs).nights[0].clone();
         assert_eq!((night.precision, night.recall, night.recall_ci), (Some(0.81), None, None));

@@ -16,7 +16,6 @@ use tokio::task::JoinSet;
 
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::error::others_committed;
-use crate::maintain::index::refuse_outdated;
 use crate::merge::{Merge, MergedRow, SortedRun};
 use crate::names::segment_name;
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
@@ -187,12 +186,25 @@ async fn commit_segment(store: &Store, segment: &SegmentRecord) -> Result<(u64, 
             let reason = format!("{}: `store gc` deleted parts of the segment meanwhile", store.folder.url());
             return Err(Fault::try_again(reason));
         }
-        refuse_outdated(&newest, segment)?;
+        refuse_forgotten(store, &newest)?;
         if let Some(commit) = put_segment(&newest, segment).await? {
             return Ok((commit, false));
         }
     }
     Err(others_committed(MAX_ATTEMPTS))
+}
+
+/// Refuses a segment of the nights of `store` if documents of one were forgotten since: their fingerprints must not come back.
+/// Nights that were replaced or left are harmless, since joins pass over their rows.
+fn refuse_forgotten(store: &Store, newest: &Store) -> Result<()> {
+    let has_forgotten = |before: &Night| {
+        let is_of_forgetting = |now: &&Night| now.run.digest != before.run.digest && now.joined_as.is_some();
+        newest.night(&before.dt).filter(is_of_forgetting).is_some()
+    };
+    if store.nights().iter().any(has_forgotten) {
+        return Err(Fault::try_again("documents were forgotten meanwhile".to_owned()));
+    }
+    Ok(())
 }
 
 /// Returns whether one segment of this store has all runs of `segment` that the store still has.

@@ -180,10 +180,10 @@ async fn commit_index(store: &Store, index: &SegmentRecord) -> Result<u64> {
     Err(others_committed(MAX_ATTEMPTS))
 }
 
-/// Refuses an index, or a segment, whose runs were replaced or forgotten while it was made: what was forgotten must not come back.
-pub(super) fn refuse_outdated(store: &Store, merged: &SegmentRecord) -> Result<()> {
+/// Refuses an index whose runs were replaced or forgotten while it was made: what was forgotten must not come back.
+fn refuse_outdated(store: &Store, index: &SegmentRecord) -> Result<()> {
     let is_here = |run: &String| store.nights().iter().any(|night| night.run.digest == *run);
-    if merged.runs.iter().all(is_here) {
+    if index.runs.iter().all(is_here) {
         return Ok(());
     }
     Err(Fault::try_again("nights were replaced, dropped or forgotten meanwhile".to_owned()))
