@@ -178,5 +178,5 @@ def test_spark_lets_go_of_the_rows_of_a_night(tmp_path, cluster):
         pq.write_table(table, folder / "part-0.parquet", row_group_size=10_000)
     done = driven(cluster, tmp_path, HELD, *(str(tmp_path / name) for name in ("documents", "store", "results")))
     assert done.returncode == 0, done.stdout + done.stderr
-    # The rows of the second night alone have 25 MB.
-    assert int(done.stdout.split("grown by")[1]) < 8 << 20, done.stdout
+    # The rows of the second night alone have 25 MB. Beside other tests, the heap of a session grows by up to 10 MB without them.
+    assert int(done.stdout.split("grown by")[1]) < 12 << 20, done.stdout

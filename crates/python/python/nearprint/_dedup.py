@@ -166,7 +166,7 @@ class Deduplicator:
             place.mkdir(parents=True)
             table, numbers = given.table(wanted), ROW if own_id is None else None
             n_rows = _nearprint.write_columns(table, wanted, place / "rows.parquet", numbers)
-            places = {"store": str(folder / "store"), "output": str(folder / "results")}
+            places: dict[str, str | None] = {"store": str(folder / "store"), "output": str(folder / "results")}
             if add is not None:
                 places = {"store": self.store, "output": self.output}
             job = {**self.settings, **places, "references": references or None, "documents": str(folder / "documents"), "text_column": text}
