@@ -272,9 +272,10 @@ fn a_page_that_would_overwrite_documents_or_the_job_is_refused() {
 fn the_place_of_a_page_is_looked_at_before_the_night_is_made() {
     let night = Night::new("");
     night.documents(DT, &[("a", &text(1, 90))]);
-    std::fs::write(night.path().join("file"), "mine").unwrap();
-    std::fs::create_dir(night.path().join("folder")).unwrap();
-    for (html, code) in [("nowhere/page.html", 74), ("file/page.html", 64), ("file", 73), ("folder", 73)] {
+    std::fs::write(night.path().join("file.html"), "mine").unwrap();
+    std::fs::create_dir(night.path().join("folder.html")).unwrap();
+    for (html, code) in [("nowhere/page.html", 74), ("file.html/page.html", 64), ("file.html", 73), ("folder.html", 73)]
+    {
         let done = night.run(DT, &["--report", html]);
         assert_eq!(done.code, code, "{html}: {}", done.stderr);
         assert!(!night.path().join("results").exists(), "{html}");

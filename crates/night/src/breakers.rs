@@ -7,8 +7,6 @@ use nearprint_tasks::QueryBatch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::measure::MIN_TRAILING_NIGHTS;
-
 /// The limits that stop a night before it is published. They do not change the results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -74,6 +72,8 @@ impl Default for Breakers {
     }
 }
 
+/// The number of nights before that a median needs.
+pub(crate) const MIN_TRAILING_NIGHTS: usize = 3;
 /// The number of near-duplicates with a known lost share below which their mean is not looked at.
 const MIN_NEAR: u64 = 100;
 /// The number of sources or ids that evidence lists.

@@ -8,15 +8,13 @@ use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
 use super::breakers::{
-    Breakers, DocumentShare, DropRate, Fallen, MeanLoss, MeasuredNight, ShareOf, SmallShare, StubShare, worst_listed,
+    Breakers, DocumentShare, DropRate, Fallen, MIN_TRAILING_NIGHTS, MeanLoss, MeasuredNight, ShareOf, SmallShare,
+    StubShare, worst_listed,
 };
 use super::manifest::Manifest;
 use super::published::{dataset_files, generation};
 use super::request::RunRequest;
 use super::summary::RunCounts;
-
-/// The number of nights before that a median needs.
-pub(crate) const MIN_TRAILING_NIGHTS: usize = 3;
 
 impl MeasuredNight {
     /// Measures a published night from what its manifest and those of the nights before it say, the newest of these first.
