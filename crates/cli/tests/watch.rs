@@ -137,8 +137,8 @@ fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() 
 
 #[test]
 fn a_check_of_the_job_file_looks_at_the_places_of_the_files_that_a_night_leaves() {
-    for key in ["metrics_file", "report", "summary_file"] {
-        let night = Night::new(&format!("[watch]\n{key} = \"nowhere/{{dt}}.html\"\n"));
+    for (key, file) in [("metrics_file", "night.prom"), ("report", "{dt}.html"), ("summary_file", "{dt}.json")] {
+        let night = Night::new(&format!("[watch]\n{key} = \"nowhere/{file}\"\n"));
         night.documents("2026-11-19", &[("a", &text(1, 40))]);
         let check = || nearprint_in(night.path(), &["config", "check", "job.toml"]);
         expect(&check(), 74, &["job.toml: line 6", "nowhere", "no such folder"]);
