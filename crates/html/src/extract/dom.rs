@@ -124,15 +124,14 @@ impl TokenSink for Builder {
     /// Returns whether `<![CDATA[` begins text here, and no comment.
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
         let tree = self.0.borrow();
-        tree.syntax == Syntax::Xhtml || tree.is_in_foreign()
+        tree.syntax == Syntax::Xhtml || tree.foreign_around().is_some()
     }
 }
 
 impl Tree {
-    /// Returns whether SVG or MathML lies around what comes.
-    fn is_in_foreign(&self) -> bool {
-        let around = self.innermost(Kinds::FOREIGN | Kinds::INTEGRATES);
-        around.is_some_and(|at| self.open[at].kinds.has(Kinds::FOREIGN))
+    /// Returns the place of the SVG or MathML that lies around what comes, unless HTML lies in it again.
+    fn foreign_around(&self) -> Option<usize> {
+        self.innermost(Kinds::FOREIGN | Kinds::INTEGRATES).filter(|&at| self.open[at].kinds.has(Kinds::FOREIGN))
     }
 
     fn top(&self) -> NodeId {
@@ -210,11 +209,9 @@ impl Tree {
 
     /// Ends the SVG or MathML that an element of HTML cannot lie in.
     fn end_foreign(&mut self, name: &str) {
-        if !ENDS_FOREIGN.contains(&name) {
-            return;
-        }
-        while self.is_in_foreign()
-            && let Some(at) = self.innermost(Kinds::FOREIGN)
+        // Few tags lie in any, and the names are many.
+        while let Some(at) = self.foreign_around()
+            && ENDS_FOREIGN.contains(&name)
         {
             self.open.truncate(at);
         }
