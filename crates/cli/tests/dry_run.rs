@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Night, Ran, command, expect, snapshot, text};
+use crate::support::{Night, Ran, command, expect, nearprint_in, snapshot, text, write_documents};
 
 const DT: &str = "2026-11-20";
 
@@ -154,11 +154,40 @@ fn a_dry_run_of_stale_nights_says_which_and_writes_nothing() {
 }
 
 #[test]
+fn a_stale_night_is_made_from_the_files_that_it_was_made_from_and_from_no_others() {
+    let night = Night::new("");
+    fs::create_dir_all(night.path().join("else")).unwrap();
+    write_documents(
+        &night.path().join("else/a.parquet"),
+        &[(Some("a"), Some(&text(1, 40))), (Some("b"), Some(&text(2, 40)))],
+    );
+    fs::write(night.path().join("list.txt"), "else/a.parquet\n").unwrap();
+    night.documents("2026-11-20", &[("other", &text(3, 40))]);
+    let list = ["run", "--config", "job.toml", "--create-store", "--dt", "2026-11-20", "--files-from", "list.txt"];
+    nearprint_in(night.path(), &list).expect_success();
+    night.documents("2026-11-19", &[("early", &text(2, 40))]).run("2026-11-19", &["--late"]).expect_success();
+    run_stale(&night, &["--no-breakers"]).expect_success();
+    let decisions = night.decisions("2026-11-20");
+    let decided = decisions.iter().map(|(id, row)| (id.as_str(), row[0].as_str())).collect::<Vec<_>>();
+    assert_eq!(decided, [("a", "keep"), ("b", "drop")]);
+    // A file that has changed is not taken for the one that the night was made from.
+    write_documents(&night.path().join("else/a.parquet"), &[(Some("a"), Some(&text(1, 40)))]);
+    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", "2026-11-19"]).expect_success();
+    let before = snapshot(night.path());
+    expect(
+        &run_stale(&night, &["--no-breakers"]),
+        65,
+        &["else/a.parquet", "it has changed", "the night stays as it is"],
+    );
+    assert!(snapshot(night.path()) == before);
+}
+
+#[test]
 fn the_first_stale_night_that_fails_ends_the_run() {
     let night = with_stale_nights();
     fs::remove_dir_all(night.path().join("documents/dt=2026-11-21")).unwrap();
     let failed = run_stale(&night, &["--json"]);
-    expect(&failed, 66, &["2026-11-21: no documents at"]);
+    expect(&failed, 66, &["2026-11-21: ", "the night was made from it: restore it", "`nearprint run --dt 2026-11-21`"]);
     let summary = failed.json();
     assert_eq!((summary["status"].as_str(), summary["exit_code"].as_u64()), (Some("failed"), Some(66)));
     assert_eq!(summary["n_published"], 1);

@@ -143,6 +143,17 @@ fn parquet_files_keep_their_columns_order_codec_and_metadata_and_lose_rows_alone
 }
 
 #[test]
+fn a_text_that_the_run_took_is_no_less_a_document_for_the_filter_by_the_limit_of_the_job() {
+    let night = Night::new("max_doc_bytes = 1000\n");
+    night.documents(DT, &[("long", &text(1, 400)), ("short", &text(2, 40))]);
+    expect(&night.run(DT, &[]), 65, &["too_large"]);
+    night.run(DT, &["--max-doc-bytes", "1MiB"]).expect_success();
+    assert_eq!(counts(&filter(&night, &[]).expect_success()), [2, 2, 0, 0, 0]);
+    fs::remove_dir_all(night.path().join("out")).unwrap();
+    assert_eq!(counts(&filter(&night, &["--as", "jsonl"]).expect_success()), [2, 2, 0, 0, 0]);
+}
+
+#[test]
 fn columns_that_arrow_cannot_write_and_texts_that_are_not_utf_8_are_copied_as_they_are() {
     let night = Night::new("max_bad_rows = 1\n");
     let schema = "message spark { required binary id (UTF8); optional binary text (UTF8); optional int96 seen; \

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::support::{
     self, Night, Ran, Signal, command, edited, expect, nearprint_in, snapshot, text, write_documents,
 };
+use crate::warc::{gzip, page, record};
 
 const MIGRATE: [&str; 7] = ["store", "migrate", "--config", "new.toml", "--from", "old-store", "--create-store"];
 
@@ -252,6 +253,30 @@ fn a_night_is_made_from_the_files_that_its_manifest_names_and_no_others() {
         "{said}"
     );
     assert!(said.contains("1 document that the old store forgot by id may be in the inputs"), "{said}");
+}
+
+#[test]
+fn pages_that_only_the_old_store_has_the_texts_of_are_counted_and_said() {
+    let night = jobs(&[("old", "han-bigrams"), ("new", "default")]);
+    let url = |n| format!("https://a.org/{n}");
+    let revisit = |n| {
+        let fields = "Content-Type: application/http; msgtype=response\r\n";
+        record("revisit", &url(n), fields, b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+    };
+    for day in 1..=2 {
+        let records =
+            [if day == 1 { page(&url(1), &text(1, 80)) } else { revisit(1) }, page(&url(1 + day), &text(day * 10, 80))];
+        let folder = night.path().join(format!("documents/dt={}", date(day)));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("a.warc.gz"), records.map(|record| gzip(&record)).concat()).unwrap();
+        run(&night, "old.toml", day);
+    }
+    for n_published in [1, 0] {
+        let done = migrate(&night, &["--since", "2026-10-02"]).expect_success().json();
+        assert_eq!((&done["n_published"], &done["n_lost_revisits"]), (&n_published.into(), &1.into()));
+    }
+    let said = command(night.path(), &MIGRATE).args(&["--since", "2026-10-02"]).run().unwrap().expect_success().stdout;
+    assert!(said.contains("the new nights lack 1 page of the old ones") && said.contains("delete neither"), "{said}");
 }
 
 #[test]

@@ -97,8 +97,9 @@ fn a_key_that_is_unknown_or_missing_is_refused() {
 }
 
 /// Keys that a summary of a night has or has not.
-const IS_LEFT_OUT: [&str; 17] = [
+const IS_LEFT_OUT: [&str; 18] = [
     "judge",
+    "max_doc_bytes",
     "n_texts",
     "stubs",
     "generation",

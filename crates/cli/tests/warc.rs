@@ -269,6 +269,24 @@ fn html_files_are_documents_by_their_paths_and_filter_copies_those_that_are_kept
 }
 
 #[test]
+fn the_ids_of_html_files_are_those_of_the_run_wherever_the_job_has_its_documents_now() {
+    let night = Night::new("");
+    write(&night, "1.html", html(&text(1, 80)).as_bytes());
+    write(&night, "2.html", html(&text(2, 80)).as_bytes());
+    std::fs::write(night.path().join("list.txt"), format!("documents/dt={DT}\n")).unwrap();
+    let run = ["run", "--config", "job.toml", "--create-store", "--dt", DT, "--files-from", "list.txt"];
+    nearprint_in(night.path(), &run).expect_success();
+    let ids = [1, 2].map(|n| format!("documents/dt={DT}/{n}.html"));
+    assert_eq!(night.decisions(DT).into_keys().collect::<Vec<_>>(), ids);
+    let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept", "--json"];
+    assert_eq!(nearprint_in(night.path(), &filter).expect_success().json()["n_keep"], 2);
+    // A night before it makes it stale, and the ids stay.
+    night.documents("2026-11-18", &[("early", &text(9, 80))]).run("2026-11-18", &["--late"]).expect_success();
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale"]).expect_success();
+    assert_eq!(night.decisions(DT).into_keys().collect::<Vec<_>>(), ids);
+}
+
+#[test]
 fn the_case_of_an_ending_does_not_matter() {
     let night = Night::new("");
     write(&night, "a.HTML.GZ", &gzip(html(&text(1, 80)).as_bytes()));

@@ -23,7 +23,7 @@ use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format, RowFault};
 use super::web_pages::Revisits;
 use crate::error::Absent;
-use crate::formats::has_fetch_times;
+use crate::formats::{has_fetch_times, holds_one_document};
 use crate::keep_key::{KeepKey, LENGTH};
 use crate::quarantine::{BadReason, DuplicateIds, FileRows, InputPolicy, Repeats};
 
@@ -325,6 +325,14 @@ impl Documents {
     /// Returns the columns, with the folder below which pages have their ids.
     pub fn columns(&self) -> &DocumentColumns {
         &self.columns
+    }
+
+    /// Returns the folder below which the paths of HTML files are their documents' ids, if there are such files. It is empty
+    /// if their whole paths are.
+    #[must_use]
+    pub fn html_root(&self) -> Option<&str> {
+        let has_html = self.files().any(|file| holds_one_document(&file.url));
+        self.columns.web.root.as_deref().filter(|_| has_html)
     }
 
     /// Returns the type of each keep-order column, and of `newest_by`.

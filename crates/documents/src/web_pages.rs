@@ -36,8 +36,8 @@ pub struct WebPages {
     pub warc_id: WarcId,
     /// Which text of a page is its document's.
     pub html_text: HtmlText,
-    /// The folder below which the path of an HTML file is its document's id. If the file does not lie there, its whole
-    /// path or URL is.
+    /// The folder below which the path of an HTML file is its document's id. If the file does not lie there, or the folder is
+    /// empty, its whole path or URL is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
@@ -49,7 +49,8 @@ impl WebPages {
 
     /// Returns the id of the document in an HTML file.
     pub(super) fn id_of<'a>(&self, url: &'a str) -> &'a str {
-        let below = self.root.as_deref().and_then(|root| url.strip_prefix(root));
+        let root = self.root.as_deref().filter(|root| !root.is_empty());
+        let below = root.and_then(|root| url.strip_prefix(root));
         below.map_or(url, |path| path.trim_start_matches('/'))
     }
 }

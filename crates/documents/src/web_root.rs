@@ -8,12 +8,13 @@ use super::reader::Format;
 use super::web_pages::WebPages;
 
 impl WebPages {
-    /// Sets the folder of the ids of HTML files to the place of the documents, unless it is set. A list has none.
+    /// Sets the folder of the ids of HTML files to the place of the documents, unless it is set. That of a list is empty.
     pub(super) fn set_root(&mut self, storage: &Storage, place: &DocumentPlace) -> Result<()> {
-        if let DocumentPlace::Pattern { pattern, .. } = place
-            && self.root.is_none()
-        {
-            self.root = Some(Self::root_of(&storage.base_of(pattern)?));
+        if self.root.is_none() {
+            self.root = Some(match place {
+                DocumentPlace::Pattern { pattern, .. } => Self::root_of(&storage.base_of(pattern)?),
+                DocumentPlace::List(_) => String::new(),
+            });
         }
         Ok(())
     }

@@ -141,8 +141,9 @@ impl NightTexts<'_> {
         let mut columns = self.night.columns.clone();
         let place = self.night.documents.as_ref().map(|documents| night_pattern(documents, dt));
         let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
-        columns.web.root = base.as_ref().map(WebPages::root_of);
-        let mut documents = Documents::of_files(unchanged, columns, self.night.max_doc_bytes).await?;
+        columns.web.root = files.html_root.or_else(|| base.as_ref().map(WebPages::root_of));
+        let max_doc_bytes = files.max_doc_bytes.unwrap_or(self.night.max_doc_bytes);
+        let mut documents = Documents::of_files(unchanged, columns, max_doc_bytes).await?;
         documents.limit(self.limits.clone());
         documents.leave_out(files.left_out);
         Ok((documents, missing))

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_documents::FileRows;
+use nearprint_documents::{FileRows, KnownFiles};
 use nearprint_fault::Result;
 use nearprint_profile::Configuration;
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
 
-use super::manifest::InputRecord;
+use super::manifest::{InputRecord, Manifest};
 use super::published::{files_of, manifest_of, open_store, published, rows_of_quarantine};
 use super::request::check_date;
 
@@ -63,6 +63,11 @@ pub struct NightFiles {
     pub decisions: Vec<InputFile>,
     /// The rows that are no documents because another row has their id.
     pub left_out: FileRows,
+    /// The folder of the ids of HTML files, as [`WebPages::root`](nearprint_documents::WebPages::root) has it, if the manifest
+    /// has it.
+    pub html_root: Option<String>,
+    /// The size in bytes above which a text made its row no document, if the manifest has it.
+    pub max_doc_bytes: Option<u64>,
 }
 
 /// A published night, and the earlier nights that it was joined with.
@@ -116,6 +121,44 @@ impl JoinedNights {
             true => rows_of_quarantine(&files.quarantine).await?,
             false => FileRows::new(),
         };
-        Ok(NightFiles { generation: files.digest, inputs, decisions: files.decisions, left_out })
+        let Manifest { html_root, max_doc_bytes, .. } = files.manifest;
+        let (generation, decisions) = (files.digest, files.decisions);
+        Ok(NightFiles { generation, inputs, decisions, left_out, html_root, max_doc_bytes })
     }
+}
+
+/// Looks up the inputs of a night: those that are as the run found them, and the others.
+pub(crate) async fn known_files(storage: &Storage, manifest: &Manifest) -> Result<(KnownFiles, Vec<NightInput>)> {
+    let looked_up = manifest.inputs.iter().map(|input| {
+        let is_bad = manifest.bad_files.iter().any(|bad| bad.url == input.url);
+        async move {
+            let unusable = if is_bad { unusable(storage, input).await? } else { None };
+            match unusable {
+                Some(unusable) => Ok(Err(unusable)),
+                None => NightInput::of(storage, input.clone()).await.map(Ok),
+            }
+        }
+    });
+    let looked_up: Vec<_> = looked_up.collect();
+    let looked_up: Vec<std::result::Result<NightInput, (InputFile, String)>> =
+        futures::stream::iter(looked_up).buffered(LOOK_UPS_AT_ONCE).try_collect().await?;
+    let mut known = KnownFiles { ignored: manifest.ignored_inputs.clone(), ..KnownFiles::default() };
+    let mut lost = Vec::new();
+    for input in looked_up {
+        match input {
+            Err(unusable) => known.unusable.push(unusable),
+            Ok(NightInput::Unchanged(file)) => known.files.push(file),
+            Ok(other) => lost.push(other),
+        }
+    }
+    Ok((known, lost))
+}
+
+/// Returns an input that could not be read since it was no file, such as a link to nothing, if it is that still.
+async fn unusable(storage: &Storage, input: &InputRecord) -> Result<Option<(InputFile, String)>> {
+    let listing = storage.input(&input.url)?.files_below().await?;
+    let is_it = |(file, _): &(InputFile, String)| {
+        file.url == input.url && file.size == input.bytes && file.version == input.version
+    };
+    Ok(listing.unusable.into_iter().find(is_it))
 }

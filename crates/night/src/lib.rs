@@ -2,6 +2,7 @@
 //!
 //! [`run()`] runs one. What nights published is read, checked, filtered and forgotten here too.
 
+mod again;
 mod breakers;
 mod changes;
 mod check;
@@ -31,6 +32,7 @@ mod tables;
 
 pub use nearprint_pipeline::NO_SOURCE;
 
+pub use again::made_again;
 pub use breakers::{
     Breakers, DocumentShare, DropRate, Evidence, Fallen, LargestCluster, LargestText, LossySources, MeanLoss,
     MeasuredNight, ShareOf, SmallShare, SourceCounts, SourceLoss, StubShare, TrippedBreaker,

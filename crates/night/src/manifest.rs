@@ -28,6 +28,13 @@ pub struct Manifest {
     pub(crate) config_digest: String,
     /// The files of documents.
     pub(crate) inputs: Vec<InputRecord>,
+    /// The folder below which the paths of HTML files are their documents' ids; empty if whole paths are. Left out if there
+    /// are no HTML files, and by release 0.2.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) html_root: Option<String>,
+    /// The size in bytes above which a text made its row no document. Left out by release 0.2.0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_doc_bytes: Option<u64>,
     /// The files of other kinds in the same folder, which were passed over.
     pub(crate) ignored_inputs: Vec<String>,
     /// The files that could not be read, and the reasons. None of their rows counts.

@@ -1,19 +1,18 @@
 //! The migration of a store: its nights are made again in the store of another job, in order of date, from the inputs that
 //! their manifests name.
 
-use futures::{StreamExt, TryStreamExt};
-use nearprint_documents::KnownFiles;
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_pipeline::Resources;
-use nearprint_storage::{InputFile, Progress, Storage, redact};
+use nearprint_storage::{Progress, Storage, redact};
 use nearprint_store::maintain::output_roots;
 use nearprint_store::{Night, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::inputs::{LOOK_UPS_AT_ONCE, NightInput};
+use super::again::{N_LISTED, from_inputs_of};
+use super::inputs::known_files;
 use super::lost_inputs::{LostInputs, Remedies};
-use super::manifest::{InputRecord, Manifest};
+use super::manifest::Manifest;
 use super::plan::{self, Opened};
 use super::preflight;
 use super::published::{manifest_of, open_store, published};
@@ -56,6 +55,8 @@ pub struct MigrationState {
     /// The documents of the old nights that were forgotten by their ids. Their inputs may still have them, and the new store
     /// has them then.
     pub n_forgotten_documents: u64,
+    /// The pages that the new nights lack and the old ones have: revisit records of texts that are in no night of the new store.
+    pub n_lost_revisits: u64,
 }
 
 /// A migration whose places and inputs are checked.
@@ -99,9 +100,6 @@ pub struct Migration {
     pub state: MigrationState,
 }
 
-/// The nights and files that a message names.
-const N_LISTED: usize = 5;
-
 /// The nights of the old store, compared with the new store.
 #[derive(Default)]
 struct Compared {
@@ -111,6 +109,7 @@ struct Compared {
     others: Vec<String>,
     n_forgotten_nights: u64,
     n_forgotten_documents: u64,
+    n_lost_revisits: u64,
     remaining: Vec<String>,
     lost: LostInputs,
 }
@@ -154,7 +153,16 @@ impl Migration {
             compared.add(storage, &old, night, &new, &run).await?;
             progress.advance(1);
         }
-        let Compared { n_there, stale, others, n_forgotten_nights, n_forgotten_documents, remaining, lost } = compared;
+        let Compared {
+            n_there,
+            stale,
+            others,
+            n_forgotten_nights,
+            n_forgotten_documents,
+            n_lost_revisits,
+            remaining,
+            lost,
+        } = compared;
         refuse_others(&new.store, &others)?;
         refuse_out_of_order(&new.store, &remaining)?;
         lost.refuse(N_LISTED, remedies())?;
@@ -169,6 +177,7 @@ impl Migration {
             n_forgotten_nights,
             forgotten_before: old.forgotten().map(|forgotten| forgotten.before.clone()),
             n_forgotten_documents,
+            n_lost_revisits,
         };
         Ok(Self { storage: storage.clone(), old, run, state })
     }
@@ -187,6 +196,18 @@ impl Migration {
         roll_forward(&self.storage, store.folder(), &output, None).await.map(drop)
     }
 
+    /// Returns the number of pages that a night lacks, which was just made, and the old night has: revisit records of texts that are
+    /// in no night of the new store.
+    ///
+    /// # Errors
+    /// One of the stores lacks the night, or its manifest cannot be read.
+    pub async fn n_lost_revisits(&self, dt: &str) -> Result<u64> {
+        let new = open_store(&self.storage, &self.run.store).await?;
+        let made = manifest_of(&self.storage, &new, published(&new, dt)?).await?;
+        let manifest = manifest_of(&self.storage, &self.old, published(&self.old, dt)?).await?;
+        Ok(n_lost_revisits(&manifest, &made))
+    }
+
     /// Returns the run of a night of the old store in the new one, from the inputs that the old manifest names.
     ///
     /// # Errors
@@ -194,11 +215,8 @@ impl Migration {
     pub async fn night(&self, dt: &str) -> Result<RunRequest> {
         let night = published(&self.old, dt)?;
         let manifest = manifest_of(&self.storage, &self.old, night).await?;
-        let (known, lost) = look_up(&self.storage, &manifest).await?;
-        let mut all = LostInputs::default();
-        all.add(dt, lost, known.files.len());
-        all.refuse(N_LISTED, remedies())?;
-        Ok(RunRequest { dt: dt.to_owned(), future: night.future, inputs: Some(known), ..self.run.clone() })
+        let request = RunRequest { dt: dt.to_owned(), future: night.future, ..self.run.clone() };
+        from_inputs_of(&self.storage, &manifest, request, remedies()).await
     }
 }
 
@@ -222,13 +240,17 @@ impl Compared {
         self.n_forgotten_documents += manifest.n_forgotten();
         let Some(there) = there else {
             self.remaining.push(dt.to_owned());
-            let (known, lost) = look_up(storage, &manifest).await?;
+            let (known, lost) = known_files(storage, &manifest).await?;
             self.lost.add(dt, lost, known.files.len());
             return Ok(());
         };
-        match difference(storage, &manifest, there, new, run).await? {
+        let made = manifest_of(storage, &new.store, there).await?;
+        match difference(storage, (&manifest, &made), there, new, run)? {
             Some(other) => self.others.push(format!("{dt} (from {other})")),
-            None => self.n_there += 1,
+            None => {
+                self.n_there += 1;
+                self.n_lost_revisits += n_lost_revisits(&manifest, &made);
+            }
         }
         if new.store.is_stale(there) {
             self.stale.push(dt.to_owned());
@@ -237,16 +259,22 @@ impl Compared {
     }
 }
 
+/// Returns the number of pages that a night of the new store lacks and the old one has, since their texts are in no night of the
+/// new store.
+fn n_lost_revisits(old: &Manifest, new: &Manifest) -> u64 {
+    let [old, new] = [old, new].map(|manifest| manifest.counts.documents.n_unknown_revisits);
+    new.saturating_sub(old)
+}
+
 /// Says in what a night of the new store differs from the one that the migration makes. The earlier nights and the states of
 /// references do not count, since both may change during a migration.
-async fn difference(
+fn difference(
     storage: &Storage,
-    old: &Manifest,
+    (old, manifest): (&Manifest, &Manifest),
     there: &Night,
     new: &Opened,
     run: &RunRequest,
 ) -> Result<Option<&'static str>> {
-    let manifest = manifest_of(storage, &new.store, there).await?;
     let inputs = old.sorted_inputs();
     if inputs != manifest.sorted_inputs() {
         return Ok(Some("other inputs"));
@@ -261,42 +289,6 @@ async fn difference(
     }
     let is_here = storage.folder(there.output_root())?.is_same_place(&new.output);
     Ok((!is_here).then_some("here, but in another output"))
-}
-
-/// Looks up the inputs of a night: those that are as the run found them, and the others.
-async fn look_up(storage: &Storage, manifest: &Manifest) -> Result<(KnownFiles, Vec<NightInput>)> {
-    let looked_up = manifest.inputs.iter().map(|input| {
-        let is_bad = manifest.bad_files.iter().any(|bad| bad.url == input.url);
-        async move {
-            let unusable = if is_bad { unusable(storage, input).await? } else { None };
-            match unusable {
-                Some(unusable) => Ok(Err(unusable)),
-                None => NightInput::of(storage, input.clone()).await.map(Ok),
-            }
-        }
-    });
-    let looked_up: Vec<_> = looked_up.collect();
-    let looked_up: Vec<std::result::Result<NightInput, (InputFile, String)>> =
-        futures::stream::iter(looked_up).buffered(LOOK_UPS_AT_ONCE).try_collect().await?;
-    let mut known = KnownFiles { ignored: manifest.ignored_inputs.clone(), ..KnownFiles::default() };
-    let mut lost = Vec::new();
-    for input in looked_up {
-        match input {
-            Err(unusable) => known.unusable.push(unusable),
-            Ok(NightInput::Unchanged(file)) => known.files.push(file),
-            Ok(other) => lost.push(other),
-        }
-    }
-    Ok((known, lost))
-}
-
-/// Returns an input that could not be read since it was no file, such as a link to nothing, if it is that still.
-async fn unusable(storage: &Storage, input: &InputRecord) -> Result<Option<(InputFile, String)>> {
-    let listing = storage.input(&input.url)?.files_below().await?;
-    let is_it = |(file, _): &(InputFile, String)| {
-        file.url == input.url && file.size == input.bytes && file.version == input.version
-    };
-    Ok(listing.unusable.into_iter().find(is_it))
 }
 
 fn remedies() -> Remedies {

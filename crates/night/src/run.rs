@@ -223,6 +223,7 @@ pub(crate) fn unknown_night(plan: &Plan) -> Fault {
 
 async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan) -> Result<Attempt> {
     let ignored_inputs = plan.documents.ignored.clone();
+    let html_root = plan.documents.html_root().map(str::to_owned);
     let documents = std::mem::take(&mut plan.documents);
     let temp = work.resources.temp_dir()?;
     let mut staged = stage(work, request, &plan, documents, temp.path()).await?;
@@ -239,6 +240,8 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
         dt: request.dt.clone(),
         config_digest: plan.config_digest.clone(),
         inputs: std::mem::take(&mut plan.inputs),
+        html_root,
+        max_doc_bytes: Some(request.input.max_doc_bytes),
         ignored_inputs,
         bad_files: staged.bad_files.clone(),
         joined: plan.joined.clone(),

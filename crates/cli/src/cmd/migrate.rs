@@ -93,6 +93,10 @@ async fn all(
         }
         done.n_published += 1;
         done.state.remaining.remove(0);
+        match migration.n_lost_revisits(dt).await {
+            Ok(n) => done.state.n_lost_revisits += n,
+            Err(error) => return Ok((done, Some((dt.clone(), error)))),
+        }
     }
     Ok((done, None))
 }
@@ -137,6 +141,16 @@ fn text(done: &Migrated, dry_run: bool) -> String {
             "documents",
             format!(
                 "{documents} that the old store forgot by id may be in the inputs: forget them in the new store too"
+            ),
+        );
+    }
+    if state.n_lost_revisits > 0 {
+        let pages = counted(state.n_lost_revisits, "page");
+        note(
+            "revisits",
+            format!(
+                "the new nights lack {pages} of the old ones: by the WARC files, their texts are those of earlier nights, which the \
+                 new store does not have; delete neither the old store nor its results"
             ),
         );
     }

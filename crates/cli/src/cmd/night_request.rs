@@ -48,11 +48,7 @@ pub(super) fn request(job: &JobConfig, args: &RunArgs, dt: String) -> Result<Run
 
 /// Returns the requests of a migration. What the command line says goes before the job file.
 pub(super) fn migration_request(job: &JobConfig, args: &MigrateArgs) -> Result<MigrationRequest, Failure> {
-    let documents = match &job.documents {
-        Some(_) => DocumentPlace::from(job.documents(None)?),
-        // The nights of such a job have lists of their own.
-        None => DocumentPlace::List(FileList::parse("the manifests of the old store", "")),
-    };
+    let documents = of_manifests(job)?;
     let (store, references, output) = (job.store(None)?, job.references(&[])?, job.output(None)?);
     let places = Places { documents, store, references, output };
     let of_job = of_job(job, places, &args.breakers, &args.config, String::new())?;
@@ -104,8 +100,20 @@ fn of_job(
     })
 }
 
+/// Returns the place of the documents of nights that manifests name the files of.
+fn of_manifests(job: &JobConfig) -> Result<DocumentPlace, Failure> {
+    Ok(match &job.documents {
+        Some(_) => DocumentPlace::from(job.documents(None)?),
+        // The nights of such a job have lists of their own.
+        None => DocumentPlace::List(FileList::parse("the manifests of the nights", "")),
+    })
+}
+
 /// Returns the place of the documents. A list, or a path on the command line, goes before that of the job file.
 fn documents(job: &JobConfig, args: &RunArgs) -> Result<DocumentPlace, Failure> {
+    if args.stale && job.documents.is_none() {
+        return of_manifests(job);
+    }
     let version = args.documents_version.or(job.documents_version.filter(|_| args.documents.is_none()));
     if args.files_from.is_none() {
         let versions = TableVersions { version, since: args.documents_since };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nearprint_fault::Fault;
-use nearprint_night::{RunRequest, RunStatus, RunSummary};
+use nearprint_night::{RunRequest, RunStatus, RunSummary, made_again};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 use nearprint_tasks::Engine;
@@ -45,7 +45,7 @@ pub(super) fn run_stale(
     engine: Option<&Arc<dyn Engine>>,
 ) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
-    let request = RunRequest { replace: true, ..request(&job, args, String::new())? };
+    let request = request(&job, args, String::new())?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(embedding, &job, global);
@@ -91,21 +91,26 @@ fn would_run(session: &Session, args: &RunArgs, store: String) -> Outcome {
 /// Runs one stale night after another. A night that is replaced may make later ones stale, and the store says which.
 async fn all(
     storage: &Storage,
-    mut request: RunRequest,
+    request: RunRequest,
     resources: &Resources,
     progress: &Progress,
     engine: Option<&Arc<dyn Engine>>,
 ) -> Result<(Done, Option<(String, Fault)>), Fault> {
     let mut done = Done::default();
+    let mut last = String::new();
     // An execution that made the last stale night again may have died before its tables followed.
     nearprint_night::complete_tables(storage, &request.store).await?;
     loop {
         done.stale = stale(storage, &request.store).await?;
-        let Some(dt) = done.stale.iter().find(|dt| **dt > request.dt) else { return Ok((done, None)) };
-        request.dt.clone_from(dt);
+        let Some(dt) = done.stale.iter().find(|dt| **dt > last) else { return Ok((done, None)) };
+        last.clone_from(dt);
         tracing::info!(dt, "stale");
-        match run_night(storage, &request, resources, progress, engine).await {
-            Err(error) => return Ok((done, Some((request.dt, error)))),
+        let made = match made_again(storage, &request, &last).await {
+            Ok(again) => run_night(storage, &again, resources, progress, engine).await,
+            Err(error) => Err(error),
+        };
+        match made {
+            Err(error) => return Ok((done, Some((last, error)))),
             Ok(night) => {
                 let stopped = night.status == RunStatus::Stopped;
                 done.n_published += u64::from(!stopped);

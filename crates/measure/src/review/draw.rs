@@ -79,7 +79,7 @@ pub async fn draw_review(
     let mut fingerprint = FingerprintRequest::of(&night.store.as_str().into(), columns, profile, analyzer_resources);
     // The rows that the night left out, because another one has their id, are no documents here either.
     (fingerprint.input.max_bad_rows, fingerprint.input.max_bad_files) = (u64::MAX, u64::MAX);
-    fingerprint.input.max_doc_bytes = *max_doc_bytes;
+    fingerprint.input.max_doc_bytes = own.max_doc_bytes.unwrap_or(*max_doc_bytes);
     let batch = fingerprint_batch(&fingerprint, documents, resources, progress).await?.batch;
     let (of, bits) = (profile.clone(), profile.bits);
     let drawn = blocking("draw", move || {

@@ -70,7 +70,7 @@ pub async fn filter_night(
             fates: Arc::clone(&fates) as _,
             quarantined: quarantined.remove(&file.url).unwrap_or_default(),
             limits: limits.clone(),
-            max_doc_bytes: request.max_doc_bytes,
+            max_doc_bytes: night.max_doc_bytes,
         };
         filters.push((file, filter, name));
     }

@@ -29,6 +29,8 @@ pub struct Planned {
     pub inputs: Vec<(InputFile, String)>,
     /// The columns of the run, with the folder below which HTML files have their ids.
     pub columns: DocumentColumns,
+    /// The size in bytes above which a text made its row no document.
+    pub max_doc_bytes: u64,
     pub output: Folder,
     /// The documents are only listed, because input files are gone or have changed.
     pub is_gone: bool,
@@ -85,8 +87,10 @@ pub async fn plan_all(
                 "it is stale: a night before it was published later; `run --replace` decides it anew"
             );
         }
+        let manifest = &published.manifest;
         let mut columns = request.columns.clone();
-        columns.web.root = base.as_ref().map(WebPages::root_of);
+        columns.web.root = manifest.html_root.clone().or_else(|| base.as_ref().map(WebPages::root_of));
+        let max_doc_bytes = manifest.max_doc_bytes.unwrap_or(request.max_doc_bytes);
         planned.push(Planned {
             dt: night.dt.clone(),
             stale,
@@ -94,6 +98,7 @@ pub async fn plan_all(
             fates,
             inputs,
             columns,
+            max_doc_bytes,
             output: place,
             is_gone,
         });

@@ -32,7 +32,7 @@ pub struct FilterRequest {
     pub output: String,
     /// The columns of the documents, as in the run.
     pub columns: DocumentColumns,
-    /// The size in bytes above which a text made its row no document, as in the run.
+    /// The size in bytes above which a text made its row no document, for nights whose manifests do not say it.
     pub max_doc_bytes: u64,
     /// The form of the files that are written.
     pub what: FilterOutput,
