@@ -1,5 +1,7 @@
 //! Command lines that a message offers. The user can paste them into a shell as they stand.
 
+use nearprint_fault::quoted;
+
 /// Returns a command line of nearprint. A word that a shell would take apart is quoted.
 pub fn command_line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
     let mut line = "nearprint".to_owned();
@@ -8,14 +10,6 @@ pub fn command_line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String
         line.push_str(&quoted(word.as_ref()));
     }
     line
-}
-
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

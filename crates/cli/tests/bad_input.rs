@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, Int64Array, ListArray, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, BinaryArray, Float64Array, Int64Array, ListArray, StringArray, UInt64Array};
 use arrow::datatypes::Int32Type;
+use parquet::data_type::{ByteArray, ByteArrayType, Int96, Int96Type};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
 
 use crate::support::{
     self, Night, Ran, Signal, command, nearprint_in, raw_strings, strings, text, with_peak_mib, write_documents,
@@ -298,7 +300,9 @@ fn a_place_of_other_files_names_them_and_is_late_only_while_they_are_being_writt
     expect(&run(&["p.txt", "q.log", "_SUCCESS"]), 65, &["no file there ends in .parquet", "there are: p.txt, q.log"]);
     expect(&run(&["1.a", "2.a", "3.a", "4.a", "5.a", "6.a", "7.a"]), 65, &["1.a, 2.a, 3.a, 4.a, 5.a and 2 more"]);
     expect(&run(&["x.warc.gz.part", "crawl.log"]), 75, &["still being written", "x.warc.gz.part"]);
-    expect(&run(&["x.warc.gz.open"]), 75, &["x.warc.gz.open"]);
+    let late = run(&["crawl-stats.csv", "x.warc.gz.open"]);
+    expect(&late, 75, &["still being written: x.warc.gz.open"]);
+    assert!(!late.stderr.contains("crawl-stats.csv"), "{}", late.stderr);
     expect(&run(&[]), 75, &["no documents at"]);
 }
 
@@ -391,6 +395,57 @@ fn lines_without_a_value_of_the_keep_order_stand_beside_whole_numbers_in_parquet
     assert_eq!((summary["n_documents"].as_u64(), summary["n_keep"].as_u64()), (Some(4), Some(1)));
     let kept: Vec<_> = night.decisions(DT).into_iter().filter(|(_, row)| row[0] == "keep").map(|(id, _)| id).collect();
     assert_eq!(kept, ["b"]);
+}
+
+#[test]
+fn a_value_of_the_keep_order_that_does_not_fit_makes_its_row_no_document_and_leaves_the_file() {
+    let night = Night::new("keep = [\"rank\"]\n");
+    let texts = [text(1, 40), text(2, 40), text(3, 40)];
+    let ranks: ArrayRef = Arc::new(UInt64Array::from(vec![Some(1), Some(u64::MAX), None]));
+    let texts: Vec<Option<&str>> = texts.iter().map(|text| Some(text.as_str())).collect();
+    let columns = [("id", strings(&[Some("a"), Some("b"), Some("c")])), ("text", strings(&texts)), ("rank", ranks)];
+    write_parquet(&night.path().join(format!("documents/dt={DT}/x.parquet")), &columns);
+    expect(&night.run(DT, &[]), 65, &["x.parquet row 2: wrong_type", "column 'rank'", "2^63 - 1"]);
+    let summary = night.run(DT, &["--max-bad-rows", "1"]).expect_success().json();
+    assert_eq!((&summary["n_documents"], &summary["n_bad_rows"]), (&2.into(), &1.into()));
+}
+
+#[test]
+fn of_near_duplicates_one_whose_score_is_no_number_does_not_win() {
+    let night = Night::new("keep = [\"score desc\"]\n");
+    let same = text(12, 40);
+    let scores: ArrayRef = Arc::new(Float64Array::from(vec![0.5, f64::NAN]));
+    let columns = [("id", strings(&[Some("b"), Some("a")])), ("text", strings(&[Some(&*same); 2])), ("score", scores)];
+    write_parquet(&night.path().join(format!("documents/dt={DT}/x.parquet")), &columns);
+    night.run(DT, &["--no-breakers"]).expect_success();
+    assert_eq!(night.decisions(DT)["b"][0], "keep");
+}
+
+#[test]
+fn times_of_96_bits_after_2262_are_later_than_those_before() {
+    let night = Night::new("keep = [\"seen desc\"]\n");
+    let schema = "message spark { required binary id (UTF8); required binary text (UTF8); required int96 seen; }";
+    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let path = night.path().join(format!("documents/dt={DT}/x.parquet"));
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut writer = SerializedFileWriter::new(std::fs::File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let same = text(12, 40);
+    for values in [["b", "a"], [&same, &same]] {
+        let values = values.map(|value| ByteArray::from(value.as_bytes().to_vec()));
+        let mut column = group.next_column().unwrap().unwrap();
+        column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+        column.close().unwrap();
+    }
+    let mut column = group.next_column().unwrap().unwrap();
+    // Julian days of 9999-12-31 and of 2026-11-20.
+    let days = [5_373_484, 2_461_365].map(|day| Int96::from(vec![0, 0, day]));
+    column.typed::<Int96Type>().write_batch(&days, None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    night.run(DT, &["--no-breakers"]).expect_success();
+    assert_eq!(night.decisions(DT)["b"][0], "keep");
 }
 
 #[test]

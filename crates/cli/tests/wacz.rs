@@ -112,6 +112,15 @@ fn crawl() -> Zip {
 }
 
 #[test]
+fn a_wacz_whose_warc_file_is_empty_is_an_empty_file() {
+    let night = Night::new("");
+    write(&night, "a.wacz", &zip(&[("archive/empty.warc", b"")]));
+    write(&night, "b.warc.gz", &packed(1));
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!((&summary["n_documents"], &summary["n_files"]), (&1.into(), &2.into()));
+}
+
+#[test]
 fn a_wacz_is_one_file_whose_warc_files_are_read_and_nothing_else() {
     for is_zip64 in [false, true] {
         let night = Night::new("");

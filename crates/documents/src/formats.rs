@@ -98,14 +98,16 @@ pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCount
     if holds_one_document(&file.url) { html_filter::left_out(file, filter) } else { Ok(None) }
 }
 
-/// Returns the endings of document files, for messages: `.parquet, .jsonl or .ndjson, .gz or .zst allowed after it`.
+/// Returns the endings of document files, for messages: `.parquet, .jsonl or .ndjson (.gz or .zst
+/// allowed after all but .parquet)`.
 #[must_use]
 pub fn endings() -> String {
     let all: Vec<String> =
         FORMATS.iter().flat_map(|format| format.endings).map(|ending| format!(".{ending}")).collect();
     let packed = Packing::PACKED.map(|packing| format!(".{}", packing.ending()));
     let (last, first) = all.split_last().map_or((String::new(), &all[..0]), |(last, first)| (last.clone(), first));
-    format!("{} or {last}, {} allowed after it", first.join(", "), packed.join(" or "))
+    let packed = packed.join(" or ");
+    format!("{} or {last} ({packed} allowed after all but .parquet and .{})", first.join(", "), wacz::ENDING)
 }
 
 /// Writes what a filter lets through of a document file, in the format of the file (of a WACZ, as a WARC file) and in the

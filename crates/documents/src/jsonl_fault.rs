@@ -1,6 +1,6 @@
 //! The faults of a file of JSON lines, or of one of its lines, in words.
 
-use nearprint_fault::Result;
+use nearprint_fault::{Result, quoted};
 use nearprint_parquet::MAX_VALUE_BYTES;
 use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
@@ -76,7 +76,7 @@ fn write_lines(url: &str, filter: &str) -> String {
 fn piped(url: &str, command: &str) -> String {
     let (packing, stem) = Packing::split(url);
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-    let new = format!("{stem}.new.jsonl");
+    let (url, new) = (quoted(url), quoted(&format!("{stem}.new.jsonl")));
     match packing {
         Packing::Plain => format!("{command} < {url} > {new}"),
         Packing::Gzip => format!("gzip -dc {url} | {command} > {new}"),
@@ -162,7 +162,9 @@ fn of_text(
             fault(format!("column '{name}' has {size} bytes, and may have {MAX_VALUE_BYTES}"), "shorten the value")
         }
         BadReason::WrongType => {
-            let values = wanted.parse(text).ok()?;
+            let Ok(values) = wanted.parse(text) else {
+                return fault("a number of it is larger than any of 64 bits".to_owned(), "write it as a string");
+            };
             let is_wrong = |(at, value): &(usize, &Option<Value>)| match (at, value) {
                 (_, None | Some(Value::Null | Value::Text(_))) | (0, Some(Value::Integer(_))) => false,
                 (0 | 1, Some(_)) => true,

@@ -232,11 +232,33 @@ impl WantedColumns {
         let mut json = serde_json::Deserializer::from_str(text);
         let parsed = self.deserialize(&mut json).and_then(|values| json.end().map(|()| values));
         parsed.map_err(|_| {
-            // Half a surrogate pair is correct JSON, but not text.
+            // Half a surrogate pair is correct JSON, but not text, and so is 1e400, but no number of 64 bits.
             let sound = text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok();
-            if sound { BadReason::InvalidUtf8 } else { BadReason::NotJson }
+            match sound {
+                false => BadReason::NotJson,
+                true if has_half_a_pair(text) => BadReason::InvalidUtf8,
+                true => BadReason::WrongType,
+            }
         })
     }
+}
+
+/// Returns whether a string of a line of JSON has half a surrogate pair.
+fn has_half_a_pair(json: &str) -> bool {
+    let mut rest = json;
+    let mut is_open = false;
+    while let Some(at) = rest.find('\\') {
+        let unit = rest.get(at + 2..at + 6).and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        let unit = unit.filter(|_| rest[at + 1..].starts_with('u'));
+        let closes = unit.is_some_and(|unit| (0xDC00..0xE000).contains(&unit));
+        if closes != is_open || (is_open && at > 0) {
+            return true;
+        }
+        is_open = unit.is_some_and(|unit| (0xD800..0xDC00).contains(&unit));
+        // The character after a backslash is an ASCII one, as in all correct JSON.
+        rest = rest.get(at + if unit.is_some() { 6 } else { 2 }..).unwrap_or_default();
+    }
+    is_open
 }
 
 /// Finds the ids of lines.

@@ -2,10 +2,14 @@
 //! microseconds), Float64 or LargeUtf8. LargeUtf8 is used because one array holds all values of a night, and offsets of
 //! 32 bits may not be able to count their bytes.
 
-use arrow::array::ArrayRef;
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, TimeUnit};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, TimeUnit};
 use arrow::error::ArrowError;
+
+use crate::quarantine::BadReason;
 
 /// Returns the type to which a column of `data_type` is converted, or `None` if the column has no order to keep by.
 pub fn keep_type(data_type: &DataType) -> Option<DataType> {
@@ -18,19 +22,36 @@ pub fn keep_type(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// Converts a column to the type that [`keep_type`] gives, or to a wider one.
+/// Converts a column to the type that [`keep_type`] gives, or to a wider one. NaN is NULL, which comes last in any order. A
+/// value that does not fit makes its row no document: a number above 2^63 - 1, or a time that microseconds cannot count.
 ///
 /// # Errors
-/// A value cannot be converted.
-pub fn to_keep_type(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
-    let strict = CastOptions { safe: false, ..CastOptions::default() };
-    match array.data_type() {
+/// None: all columns that have a type to keep by can be converted.
+pub fn to_keep_type(
+    array: &ArrayRef,
+    target: &DataType,
+    faults: &mut [Option<BadReason>],
+) -> Result<ArrayRef, ArrowError> {
+    let converted = match array.data_type() {
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
-            let micros = cast_with_options(array, &DataType::Timestamp(TimeUnit::Microsecond, None), &strict)?;
-            cast_with_options(&micros, target, &strict)
+            let micros = cast(array, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
+            cast(&micros, target)?
         }
-        _ => cast_with_options(array, target, &strict),
+        _ => cast(array, target)?,
+    };
+    if converted.null_count() > array.null_count() {
+        for (row, fault) in faults.iter_mut().enumerate() {
+            if converted.is_null(row) && array.is_valid(row) {
+                fault.get_or_insert(BadReason::WrongType);
+            }
+        }
     }
+    Ok(match converted.as_primitive_opt::<Float64Type>() {
+        Some(numbers) => {
+            Arc::new(numbers.iter().map(|number| number.filter(|n| !n.is_nan())).collect::<Float64Array>())
+        }
+        None => converted,
+    })
 }
 
 /// Returns the name of a type for messages.
@@ -47,10 +68,14 @@ pub fn keep_type_name(data_type: &DataType) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, LargeStringArray, StringArray, StringViewArray};
-    use arrow::datatypes::DataType;
+    use arrow::array::{
+        ArrayRef, AsArray, Float64Array, Int64Array, LargeStringArray, StringArray, StringViewArray,
+        TimestampSecondArray, UInt64Array,
+    };
+    use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
     use super::{keep_type, keep_type_name, to_keep_type};
+    use crate::quarantine::BadReason;
 
     #[test]
     fn texts_of_a_night_are_counted_by_64_bits_whatever_counts_those_of_a_file() {
@@ -62,9 +87,25 @@ mod tests {
         ];
         for file in files {
             assert_eq!(keep_type(file.data_type()), Some(DataType::LargeUtf8));
-            let kept = to_keep_type(&file, &DataType::LargeUtf8).unwrap();
+            let kept = to_keep_type(&file, &DataType::LargeUtf8, &mut [None; 3]).unwrap();
             assert_eq!(kept.as_any().downcast_ref::<LargeStringArray>(), Some(&LargeStringArray::from_iter(texts)));
         }
         assert_eq!(keep_type_name(&DataType::LargeUtf8), "string");
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_makes_its_row_no_document_and_not_a_number_is_null() {
+        let numbers: ArrayRef = Arc::new(UInt64Array::from(vec![Some(1), None, Some(u64::MAX)]));
+        let mut faults = [None; 3];
+        let kept = to_keep_type(&numbers, &DataType::Int64, &mut faults).unwrap();
+        assert_eq!(kept.as_primitive::<Int64Type>(), &Int64Array::from(vec![Some(1), None, None]));
+        assert_eq!(faults, [None, None, Some(BadReason::WrongType)]);
+        let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![1, i64::MAX]));
+        let mut faults = [None; 2];
+        to_keep_type(&seconds, &DataType::Int64, &mut faults).unwrap();
+        assert_eq!(faults, [None, Some(BadReason::WrongType)]);
+        let scores: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, 0.5]));
+        let kept = to_keep_type(&scores, &DataType::Float64, &mut [None; 2]).unwrap();
+        assert_eq!(kept.as_primitive::<Float64Type>(), &Float64Array::from(vec![None, Some(0.5)]));
     }
 }

@@ -10,7 +10,7 @@ use arrow::array::{
     StringBuilder,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -144,11 +144,12 @@ impl DocumentReader for ParquetDocuments {
         columns: &DocumentColumns,
         _: &ReadContext,
     ) -> BoxFuture<'static, Option<RowFault>> {
-        // All other columns have the types of their files.
-        let column = columns.newest_by.as_ref().filter(|_| reason == BadReason::WrongType);
-        let fault = column.map(|column| RowFault {
-            what: format!("column '{column}' has a text that is no time"),
-            remedy: "write times like 2026-11-20T03:00:00Z, or name another column with newest_by".to_owned(),
+        // All columns have the types of their files, and one that does not fit is among those of `keep` and `newest_by`.
+        let named: Vec<String> = columns.kept().map(|name| format!("'{name}'")).collect();
+        let fault = (reason == BadReason::WrongType).then(|| RowFault {
+            what: format!("column {} has a number above 2^63 - 1, or a time that cannot be used", named.join(" or ")),
+            remedy: "write times like 2026-11-20T03:00:00Z and smaller numbers, or name other columns with keep and newest_by"
+                .to_owned(),
         });
         std::future::ready(fault).boxed()
     }
@@ -255,24 +256,34 @@ impl Shape {
         leaves.dedup();
         Ok(Self {
             mask: ProjectionMask::leaves(schema, leaves.iter().copied()),
-            hint: parquet.schema().fields().iter().map(as_views).collect(),
+            hint: hinted(parquet.schema().fields(), schema.root_schema().get_fields()),
             schema: SchemaDescriptor::new(Arc::new(root)),
             leaves,
         })
     }
 }
 
-/// Returns a column as one whose strings, also those within it, are views of bytes.
-fn as_views(field: &Arc<Field>) -> Field {
-    let field = field.as_ref().clone();
-    match field.data_type() {
-        DataType::Utf8 | DataType::Binary => field.with_data_type(DataType::BinaryView),
-        DataType::Struct(inner) => {
-            let inner = inner.iter().map(as_views).collect();
-            field.with_data_type(DataType::Struct(inner))
+/// Returns columns as they are read: strings, also those within them, are views of bytes, and times of 96 bits are in
+/// microseconds, since nanoseconds of 64 bits wrap around after 2262. `types` has the same columns as the file has them.
+fn hinted(fields: &Fields, types: &[Arc<Type>]) -> Fields {
+    let hinted = |field: &Arc<Field>| {
+        let of_file = types.iter().find(|of_file| of_file.name() == field.name());
+        let field = field.as_ref().clone();
+        match (field.data_type(), of_file) {
+            (DataType::Utf8 | DataType::Binary, _) => field.with_data_type(DataType::BinaryView),
+            (DataType::Struct(inner), Some(of_file)) if of_file.is_group() => {
+                let inner = hinted(inner, of_file.get_fields());
+                field.with_data_type(DataType::Struct(inner))
+            }
+            (DataType::Timestamp(..), Some(of_file))
+                if of_file.is_primitive() && of_file.get_physical_type() == PhysicalType::INT96 =>
+            {
+                field.with_data_type(DataType::Timestamp(TimeUnit::Microsecond, None))
+            }
+            _ => field,
         }
-        _ => field,
-    }
+    };
+    fields.iter().map(hinted).collect()
 }
 
 /// Returns a column of strings without the annotation that its values are strings, also if they lie within it.
@@ -427,7 +438,7 @@ impl TaskReader {
                 None => values,
             };
             let unreadable = |e| bad_file(url, format!("column '{name}': {e}"));
-            keep.push(to_keep_type(&values, data_type).map_err(unreadable)?);
+            keep.push(to_keep_type(&values, data_type, &mut faults).map_err(unreadable)?);
         }
         let newest_by = match keep.split_off(self.columns.keep.len().min(keep.len())).pop() {
             Some(values) => newness(&values, &mut faults).map_err(|error| of_arrow(url, error))?,

@@ -229,6 +229,16 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
     if listing.files.iter().any(|file| Format::of(&file.url).is_some()) {
         return Ok(());
     }
+    let unfinished: Vec<&str> =
+        listing.files.iter().map(|file| file.url.as_str()).filter(|url| is_unfinished(url)).collect();
+    if !unfinished.is_empty() {
+        let are = format!(
+            " yet: by their names, these files are still being written: {}",
+            first_names(unfinished.into_iter())
+        );
+        let reason = words!["no documents at ", Part::Place, are];
+        return Err(Fault::new(ErrorKind::InputMissing, reason).at(pattern.to_owned()).about(Absent::Unfinished));
+    }
     if let Some((file, foreign)) = listing.files.iter().find_map(|file| Some((file, foreign::by_name(&file.url)?))) {
         return Err(bad_format(&file.url, foreign.reason(&file.url)));
     }
@@ -239,11 +249,6 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         return Err(bad_file(&first.url, format!("its name does not end in {}", endings())));
     }
     let (url, there) = (pattern.to_owned(), first_names(listing.files.iter().map(|file| file.url.as_str())));
-    if listing.files.iter().any(|file| is_unfinished(&file.url)) {
-        let are = format!(" yet: by their names, these files are still being written: {there}");
-        let reason = words!["no documents at ", Part::Place, are];
-        return Err(Fault::new(ErrorKind::InputMissing, reason).at(url).about(Absent::Unfinished));
-    }
     let are = format!(": no file there ends in {}; there are: {there}", endings());
     Err(Fault::bad_data(url, words!["no documents at ", Part::Place, are]).remedy("rename or convert them"))
 }

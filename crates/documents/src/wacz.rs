@@ -103,15 +103,15 @@ fn read_directory(file: &InputFile, bytes: ZipBytes) -> Result<Vec<WarcPart>> {
 }
 
 fn in_order(file: &InputFile, mut parts: Vec<WarcPart>) -> Result<Vec<WarcPart>> {
+    if parts.is_empty() {
+        let reason = "there is no WARC file in it: if its datapackage.json names other WACZ files, read those";
+        return Err(bad_format(&file.url, reason.to_owned()));
+    }
     parts.retain(|part| part.size() > 0);
     parts.sort_by_key(|part| part.bytes.start);
     if let Some((a, b)) = parts.iter().zip(parts.iter().skip(1)).find(|(a, b)| a.bytes.end > b.bytes.start) {
         let names = [a, b].map(|part| part.member.as_deref().unwrap_or_default()).join(" and ");
         return Err(bad_file(&file.url, format!("by its directory, {names} in it have the same bytes")));
-    }
-    if parts.is_empty() {
-        let reason = "there is no WARC file in it: if its datapackage.json names other WACZ files, read those";
-        return Err(bad_format(&file.url, reason.to_owned()));
     }
     Ok(parts)
 }

@@ -99,11 +99,12 @@ pub fn to_documents(
         rows.is_sorted_by(|a, b| a.row < b.row),
         "rows keep the order of their file, and each has its own number"
     );
+    let mut faults: Vec<Option<BadReason>> = rows.iter().map(|row| row.fault).collect();
     let keep = columns.keep.iter().zip(keep_types).map(|(column, data_type)| {
         let array = keep_array(&rows, column);
-        to_keep_type(&array, data_type).map_err(|error| of_arrow(url, error))
+        to_keep_type(&array, data_type, &mut faults).map_err(|error| of_arrow(url, error))
     });
-    let keep = keep.collect::<Result<_>>()?;
+    let keep = keep.collect::<Result<Vec<_>>>()?;
     let newness = |times| fetched(times, keep_types.get(columns.keep.len())).map_err(|error| of_arrow(url, error));
     let newest_by = newness(fetch_times(&rows))?;
     let revisits = match rows.iter().any(|row| row.revisit.is_some()) {
@@ -118,7 +119,7 @@ pub fn to_documents(
         keep,
         newest_by,
         rows: rows.iter().map(|row| row.row).collect(),
-        faults: rows.iter().map(|row| row.fault).collect(),
+        faults,
         revisits,
         max_doc_bytes: context.max_doc_bytes,
     })

@@ -31,5 +31,5 @@ mod words;
 
 pub use fault::{Fault, MissingInput, Place, Result};
 pub use kind::ErrorKind;
-pub use said::{foreign, one_line};
+pub use said::{foreign, one_line, quoted};
 pub use words::{Part, Words, key};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use nearprint_fault::Result;
-use nearprint_pipeline::{HostCounts, read_hosts};
+use nearprint_pipeline::{HostCounts, excerpt, read_hosts};
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 
@@ -200,7 +200,7 @@ impl<'a> SourceShares<'a> {
                 let n_nights = before.len();
                 let median = median(before.iter().map(|shares| shares[at]).collect());
                 let median = median.filter(|median| n_nights >= MIN_TRAILING_NIGHTS && *median > 0.0)?;
-                let source = Some((*name).to_owned());
+                let source = Some(excerpt(name));
                 Some(Fallen { of, source, share, median, fall: fall(share, median), n_nights })
             };
             now.into_iter().enumerate().filter_map(of).max_by(|a, b| a.fall.total_cmp(&b.fall))

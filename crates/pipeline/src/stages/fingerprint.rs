@@ -236,7 +236,7 @@ pub async fn fingerprint_documents(
     let mut notes = FileNote::default();
     let reading = Reading { request, documents: &documents, revisits, urls: &urls, work };
     let mut tasks = tasks_of(&documents, &documents.ranges_to_join(), FileReading::first)?;
-    reading.collect(tasks.clone(), &mut collecting, &mut notes, ahead).await?;
+    reading.collect(tasks.clone(), &mut collecting, &mut notes, &BTreeSet::new(), ahead).await?;
     let again = unjoined(&documents, &notes);
     if !again.is_empty() {
         let ranges: Vec<DocumentRange> =
@@ -245,7 +245,8 @@ pub async fn fingerprint_documents(
             tracing::warn!(file, "its spans do not join: it is read again, from its beginning");
         }
         let more = tasks_of(&documents, &ranges, FileReading::again)?;
-        reading.collect(more.clone(), &mut collecting, &mut notes, None).await?;
+        let replaced = again.keys().copied().collect();
+        reading.collect(more.clone(), &mut collecting, &mut notes, &replaced, None).await?;
         tasks.extend(more);
     }
     let left_out: BTreeSet<FileReading> = notes.bad.keys().chain(again.keys()).copied().collect();
@@ -284,12 +285,13 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Runs tasks, and collects their rows and notes.
+    /// Runs tasks, and collects their rows and notes. Readings that are `replaced` by these do not count.
     async fn collect(
         self,
         tasks: Vec<Weighed<FingerprintTask>>,
         collecting: &mut Collecting<'_>,
         notes: &mut FileNote,
+        replaced: &BTreeSet<FileReading>,
         mut ahead: Option<RemainingTime>,
     ) -> Result<()> {
         let Self { request, documents, urls, work, .. } = self;
@@ -303,7 +305,9 @@ impl Reading<'_> {
                     if let Some(ahead) = &mut ahead {
                         ahead.tell(collecting.n_rows(), work.progress);
                     }
-                    refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, self).await?;
+                    let counts =
+                        |reading: &FileReading| !replaced.contains(reading) && !notes.bad.contains_key(reading);
+                    refuse_mostly_bad(collecting.bad_rows(), n_before, input.max_bad_rows, counts, self).await?;
                 }
                 TaskBatch::Notes(batch) => {
                     notes.add(&batch)?;
@@ -396,14 +400,27 @@ fn unjoined<'a>(documents: &'a Documents, notes: &FileNote) -> BTreeMap<FileRead
     unjoined.map(|(reading, file)| (reading, &file.url)).collect()
 }
 
-async fn refuse_mostly_bad(bad: &[BadRow], n_before: usize, allowed: u64, reading: Reading<'_>) -> Result<()> {
-    let n = bad.len() as u64;
-    match bad.get(n_before) {
-        Some(first) if n > allowed.saturating_add(BAD_ROWS_PAST_LIMIT) => {
+/// Refuses rows that are no documents once there are far too many. `n_before` of them were there before; those of readings that
+/// do not count are not counted.
+async fn refuse_mostly_bad(
+    bad: &[BadRow],
+    n_before: usize,
+    allowed: u64,
+    counts: impl Fn(&FileReading) -> bool,
+    reading: Reading<'_>,
+) -> Result<()> {
+    let too_many = allowed.saturating_add(BAD_ROWS_PAST_LIMIT);
+    if bad.len() == n_before || bad.len() as u64 <= too_many {
+        return Ok(());
+    }
+    let counted = |bad: &&BadRow| bad.reason.is_limited() && counts(&FileReading::from(bad.file));
+    let all: Vec<&BadRow> = bad.iter().filter(counted).collect();
+    match bad[n_before..].iter().find(counted) {
+        Some(first) if all.len() as u64 > too_many => {
             let Reading { urls, documents, .. } = reading;
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("stopped at {said}");
-            Err(too_many_bad_rows(&bad.iter().collect::<Vec<_>>(), allowed, (example, remedy), false, urls))
+            Err(too_many_bad_rows(&all, allowed, (example, remedy), false, urls))
         }
         _ => Ok(()),
     }
@@ -567,7 +584,8 @@ fn counts(
         passed_records_by_reason,
         n_bad_files: bad_files.len() as u64,
         n_empty_files: documents.n_empty(),
-        n_files_without_checksums: notes.unchecked.len() as u64,
+        n_files_without_checksums: notes.unchecked.iter().filter(|reading| !notes.bad.contains_key(reading)).count()
+            as u64,
     }
 }
 
