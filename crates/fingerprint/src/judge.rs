@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sketch::{DistinctHashes, MAX_OCCURRENCE, add_shingles};
+use crate::sketch::{DistinctHashes, MAX_OCCURRENCE, Places, add_shingles};
 
 /// The words of a text in their order: the tokens that its sketch sees.
 ///
@@ -112,19 +112,21 @@ struct TwoTexts {
 struct Numbers {
     hashes: Vec<u64>,
     /// A table of at least twice as many places as there are hashes, a power of two. A number stands in the first free
-    /// place from the one that the low bits of its hash name, raised by one; 0 stands in free places.
+    /// place from the one that `first` gives its hash, raised by one; 0 stands in free places.
     places: Vec<u32>,
+    first: Places,
 }
 
 impl Numbers {
     fn with_room(n: usize) -> Self {
-        Self { hashes: Vec::with_capacity(n), places: vec![0; (2 * n + 1).next_power_of_two()] }
+        let n_places = (2 * n + 2).next_power_of_two();
+        Self { hashes: Vec::with_capacity(n), places: vec![0; n_places], first: Places::default().among(n_places) }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "low bits are what is wanted, and positions have 32 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "positions have 32 bits")]
     fn of(&mut self, hash: u64) -> u32 {
         let last = self.places.len() - 1;
-        let mut at = hash as usize & last;
+        let mut at = self.first.of(hash);
         loop {
             match self.places[at] {
                 0 => {

@@ -1,5 +1,7 @@
 //! The sketch: 256 bits that are stored beside the fingerprint and read only to verify candidates.
 
+use std::hash::{BuildHasher, RandomState};
+
 use crate::error::FingerprintError;
 use crate::feature_hash::xxh3;
 
@@ -153,9 +155,40 @@ pub fn sketch_and_count(
 #[derive(Debug, Default)]
 pub struct DistinctHashes {
     /// A table whose number of places is a power of two, and at least one and a half times that of the hashes. A hash
-    /// stands in the first free place from the one that its low bits name; [`EMPTY`] stands in free places.
+    /// stands in the first free place from the one that `first` gives it; [`EMPTY`] stands in free places.
     places: Vec<u64>,
+    first: Places,
     n: u32,
+}
+
+/// The places of hashes in a table whose number of places is a power of two.
+///
+/// They are the top bits of a product with a factor that each process draws anew, so that nobody can write a text whose hashes
+/// crowd at one place. Nothing else depends on them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Places {
+    factor: u64,
+    shift: u32,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { factor: RandomState::new().hash_one(0_u64) | 1, shift: u64::BITS - 1 }
+    }
+}
+
+impl Places {
+    /// Returns the places in a table of `n`, a power of two above 1.
+    pub(crate) fn among(self, n: usize) -> Self {
+        debug_assert!(n.is_power_of_two() && n > 1, "a place is named by whole bits");
+        Self { shift: u64::BITS - n.ilog2(), ..self }
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "a place fits, since the table is in memory")]
+    pub(crate) fn of(self, hash: u64) -> usize {
+        (hash.wrapping_mul(self.factor) >> self.shift) as usize
+    }
 }
 
 /// The number of places that memory is kept for.
@@ -179,8 +212,7 @@ impl DistinctHashes {
 
     pub(crate) fn contains(&self, hash: u64) -> bool {
         let Some(last) = self.places.len().checked_sub(1) else { return false };
-        #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
-        let mut at = hash as usize & last;
+        let mut at = self.first.of(hash);
         while self.places[at] != hash {
             if self.places[at] == EMPTY {
                 return false;
@@ -199,16 +231,17 @@ impl DistinctHashes {
         // At least a third of the places stay free. The tables of most texts have three quarters free, because the place of a hash
         // is then seldom taken, which cannot be predicted.
         let n_places = (n + n / 2 + 1).max((4 * n + 1).min(MAX_SPARSE_PLACES));
-        self.places.resize(n_places.next_power_of_two(), EMPTY);
+        let n_places = n_places.next_power_of_two().max(2);
+        self.places.resize(n_places, EMPTY);
+        self.first = self.first.among(n_places);
         self.n = 0;
     }
 
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low bits are what is wanted")]
     pub(crate) fn add(&mut self, hash: u64) {
         debug_assert!((self.n as usize) < self.places.len(), "a free place ends the search for a hash");
         let last = self.places.len() - 1;
-        let mut at = hash as usize & last;
+        let mut at = self.first.of(hash);
         // No bin sees EMPTY either.
         while self.places[at] != hash {
             if self.places[at] == EMPTY {
@@ -393,4 +426,22 @@ const fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::Places;
+
+    #[test]
+    fn hashes_that_somebody_chose_for_their_low_or_high_bits_have_places_of_their_own() {
+        for shift in [0, 10, 20, 48] {
+            let hashes = (1..=1_u64 << 10).map(|n| n << shift);
+            let places = Places::default().among(1 << 14);
+            let distinct: HashSet<usize> = hashes.map(|hash| places.of(hash)).collect();
+            assert!(distinct.len() > 256, "{shift}: {} places", distinct.len());
+            assert!(distinct.iter().all(|&place| place < 1 << 14));
+        }
+    }
 }
