@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{self, Night, Ran, expect, nearprint_in, text};
+use crate::support::{self, Night, Ran, expect, nearprint_in, text, write_documents};
 
 const DT: &str = "2026-11-20";
 
@@ -91,6 +91,45 @@ fn a_value_that_is_wrong_for_its_meaning_is_found_by_line_and_column_too() {
         let checked = check(job);
         expect(&checked, 78, &parts);
         assert!(!checked.stderr.contains("hint:"), "a check does not lead to itself: {}", checked.stderr);
+    }
+}
+
+#[test]
+fn what_only_the_tokenizer_refuses_is_found_by_a_check_and_a_dry_run_too() {
+    for (job, part) in [
+        ("[tokenize.tokenizer]\nngram = 0\n", "tokenizer.ngram"),
+        ("[tokenize.stop_words]\ndrop_parts_of_speech = [\"u\"]\n", "drop_parts_of_speech"),
+        ("user_dictionary = \"words.txt\"\n", "a user dictionary needs jieba"),
+    ] {
+        let night = Night::new(job);
+        std::fs::write(night.path().join("words.txt"), "word 3\n").unwrap();
+        night.documents(DT, &[("a", &text(1, 40))]);
+        expect(&nearprint_in(night.path(), &["config", "check", "job.toml"]), 78, &[part]);
+        expect(&night.run(DT, &["--dry-run"]), 78, &[part]);
+        expect(&night.run(DT, &[]), 78, &[part]);
+    }
+}
+
+#[test]
+fn a_written_job_file_takes_another_profile_as_it_is() {
+    for profile in ["strict", "loose", "han-bigrams", "paper"] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("crawl")).unwrap();
+        nearprint_in(dir.path(), &["config", "init", "job.toml", "--documents", "crawl"]).expect_success();
+        let job = std::fs::read_to_string(dir.path().join("job.toml")).unwrap();
+        let other = job.replace("profile = \"default\"", &format!("profile = \"{profile}\""));
+        assert_ne!(job, other);
+        std::fs::write(dir.path().join("job.toml"), other).unwrap();
+        write_documents(
+            &dir.path().join("x.parquet"),
+            &[(Some("a"), Some(&text(1, 40))), (Some("b"), Some(&text(2, 40)))],
+        );
+        let limits = |how: [&str; 2]| {
+            let explain = ["explain", "a", "b", "--documents", "x.parquet", "--json"];
+            let found = nearprint_in(dir.path(), &[&explain[..], &how].concat()).expect_success().json();
+            ["max_distance", "max_sketch_distance"].map(|key| found[key].clone())
+        };
+        assert_eq!(limits(["--config", "job.toml"]), limits(["--profile", profile]), "{profile}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use nearprint_fingerprint::{FingerprintConfig, Judge, JudgeConfig, Sketch};
 use nearprint_join::{Verifier, WordKeys};
-use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind};
+use nearprint_tokenize::{FeatureConfig, TokenizeConfig, TokenizerConfig, TokenizerKind, Top, Weight};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +172,15 @@ impl ProfileConfig {
         if let Err(error) = self.fingerprint.validate(self.bits) {
             return invalid("fingerprint.feature_hash", &error.to_string());
         }
+        let floor = self.tokenize.min_features.largest();
+        if let Weight::TfIdf { top: Top::Best(best) } = self.tokenize.features.weight
+            && (best as usize) < floor
+        {
+            let reason = format!(
+                "{best} features are fewer than tokenize.min_features asks for, {floor}: no text would have a fingerprint"
+            );
+            return invalid("tokenize.features.weight", &reason);
+        }
         if self.sketch.as_ref().is_some_and(|s| s.shingle == 0) {
             return invalid("sketch.shingle", "a shingle has at least one token");
         }
@@ -223,8 +232,7 @@ impl ProfileConfig {
     pub(crate) fn sketch_tokenize(&self) -> Option<TokenizeConfig> {
         let kind = self.sketch.as_ref()?.tokenizer.filter(|&kind| kind != self.tokenize.tokenizer.kind)?;
         let mut tokenize = self.tokenize.clone();
-        // What only other tokenizers use is left at its default.
-        tokenize.tokenizer = TokenizerConfig { kind, hmm: false, ..tokenize.tokenizer };
+        tokenize.tokenizer = TokenizerConfig { kind, ..tokenize.tokenizer }.without_unused();
         tokenize.stop_words.drop_parts_of_speech.clear();
         tokenize.features = FeatureConfig::default();
         Some(tokenize)

@@ -39,8 +39,10 @@ pub struct FingerprintedText {
 pub struct DissectedText {
     /// The normalised text.
     pub normalized: String,
-    /// Each distinct feature with its weight in units of 1/65536; empty if the text has no features.
+    /// Each distinct feature with its weight; empty if the text has no features.
     pub features: Vec<(Vec<u8>, u64)>,
+    /// The number of units of weight that make 1.
+    pub unit: u64,
     /// The outcome that [`TextFingerprinter::fingerprint`] returns.
     pub outcome: Outcome,
 }
@@ -292,9 +294,10 @@ impl TextFingerprinter {
     pub fn dissect(&self, text: &str) -> DissectedText {
         let normalized = self.analyzer.normalize(text);
         let features = self.analyzer.features(&self.analyzer.tokens(&normalized), &self.config.tokenize.features);
+        let unit = features.unit();
         let features = features.iter().map(|(feature, weight)| (feature.to_vec(), weight)).collect();
         let (outcome, _) = self.outcome(&normalized);
-        DissectedText { features, outcome, normalized: normalized.into_owned() }
+        DissectedText { features, unit, outcome, normalized: normalized.into_owned() }
     }
 }
 

@@ -197,6 +197,30 @@ fn overrides_of_those_profiles_give_the_programs_other_forms() {
 }
 
 #[test]
+fn the_sketch_has_its_own_tokenizer_whatever_that_of_the_fingerprint_uses() {
+    let of_sketch = |kind| changed("default", |config| config.sketch.as_mut().unwrap().tokenizer = Some(kind));
+    let text = "Words between white space, and as many of them as a fingerprint asks for in any script.";
+    for kind in [TokenizerKind::Whitespace, TokenizerKind::CharNgrams] {
+        fingerprint(&of_sketch(kind), text);
+    }
+    let of_characters = changed("default", |config| {
+        let tokenizer = &mut config.tokenize.tokenizer;
+        (tokenizer.kind, tokenizer.ngram, tokenizer.long_run) = (TokenizerKind::CharNgrams, 5, 0);
+    });
+    fingerprint(&of_characters, text);
+}
+
+#[test]
+fn fewer_features_than_the_floor_asks_for_are_refused() {
+    let mut config = profile::by_name("paper").unwrap();
+    config.tokenize.features.weight = Weight::TfIdf { top: Top::Best(5) };
+    let error = config.validate().unwrap_err().to_string();
+    assert!(error.contains("tokenize.features.weight") && error.contains("5 features are fewer"), "{error}");
+    config.tokenize.features.weight = Weight::TfIdf { top: Top::Best(10) };
+    assert!(config.validate().is_ok());
+}
+
+#[test]
 fn a_feature_hash_too_narrow_for_the_fingerprint_is_refused() {
     let mut config = profile::by_name("mllearning").unwrap();
     config.bits = 64;

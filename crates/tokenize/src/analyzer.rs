@@ -241,7 +241,7 @@ impl fmt::Debug for Analyzer {
 fn of_bytes(shown: &Features) -> Features {
     let bytes: Vec<(Vec<u8>, u64)> =
         shown.iter().map(|(feature, weight)| (byte_pieces::bytes(feature), weight)).collect();
-    Features::of(bytes.iter().map(|(feature, weight)| (feature.as_slice(), *weight)))
+    Features::of(bytes.iter().map(|(feature, weight)| (feature.as_slice(), *weight)), shown.unit())
 }
 
 #[cfg(not(feature = "published"))]
@@ -251,7 +251,7 @@ fn of_bytes(_: &Features) -> Features {
 
 /// No product overflows: all tokens together are no longer than the text, which is far below 2^48 bytes.
 fn by_length(features: &Features) -> Features {
-    Features::of(features.iter().map(|(feature, weight)| (feature, weight * feature.len() as u64)))
+    Features::of(features.iter().map(|(feature, weight)| (feature, weight * feature.len() as u64)), features.unit())
 }
 
 /// Refuses data of published programs that this build lacks.
@@ -290,21 +290,15 @@ fn refuse_unused(config: &TokenizeConfig, resources: &Resources) -> Result<(), T
 
 /// Refuses settings that differ from their defaults although the tokenizer does not use them.
 fn refuse_unused_by_tokenizer(config: &TokenizerConfig) -> Result<(), TokenizeError> {
-    use TokenizerKind::{
-        Bigrams, BytePieces, CharNgrams, Cppjieba, FullWordCharNgrams, Jieba, Mixed, Pairs, Utf16Ngrams,
-        WordCharNgrams, Words,
-    };
     let (kind, unset) = (config.kind, TokenizerConfig::default());
     let unused = |key, default, users| Err(TokenizeError::UnusedByTokenizer { key, kind, default, users });
-    if config.hmm != unset.hmm && !matches!(kind, Mixed | Jieba | Cppjieba) {
+    if config.hmm != unset.hmm && !kind.uses_hmm() {
         return unused("tokenizer.hmm", "false", "`mixed`, `jieba` or `cppjieba`");
     }
-    if config.long_run != unset.long_run && !matches!(kind, Pairs | Bigrams | Mixed | Words) {
+    if config.long_run != unset.long_run && !kind.uses_long_run() {
         return unused("tokenizer.long_run", "0", "`pairs`, `bigrams`, `mixed` or `words`");
     }
-    if config.ngram != unset.ngram
-        && !matches!(kind, CharNgrams | WordCharNgrams | FullWordCharNgrams | Utf16Ngrams | BytePieces)
-    {
+    if config.ngram != unset.ngram && !kind.uses_ngram() {
         return unused(
             "tokenizer.ngram",
             "4",

@@ -137,6 +137,18 @@ pub struct TokenizerConfig {
 }
 
 impl TokenizerConfig {
+    /// Returns the settings with the defaults of those that the tokenizer does not use.
+    #[must_use]
+    pub fn without_unused(self) -> Self {
+        let (kind, unset) = (self.kind, Self::default());
+        Self {
+            hmm: if kind.uses_hmm() { self.hmm } else { unset.hmm },
+            long_run: if kind.uses_long_run() { self.long_run } else { unset.long_run },
+            ngram: if kind.uses_ngram() { self.ngram } else { unset.ngram },
+            ..self
+        }
+    }
+
     /// Returns the version of this tokenizer's rules, which is raised with every change that cuts some text
     /// differently; it is 1 for rules that never changed. A store's config digest includes it if it is above 1, so a
     /// change of one tokenizer leaves the stores of the others valid.
@@ -247,6 +259,14 @@ pub struct MinFeatures {
     pub unspaced: Option<usize>,
     /// The number of distinct features that any other text needs.
     pub other: usize,
+}
+
+impl MinFeatures {
+    /// Returns the largest floor of any script, which is at least 1.
+    #[must_use]
+    pub fn largest(self) -> usize {
+        self.han.max(self.unspaced.unwrap_or(self.other)).max(self.other).max(1)
+    }
 }
 
 impl Default for MinFeatures {

@@ -93,11 +93,13 @@ impl IdfTable {
         let product = |weight: u64, idf: f64| (weight / ONE) as f64 * idf;
         let mut ranked: Vec<(&[u8], f64)> =
             features.iter().map(|(feature, weight)| (feature, product(weight, self.of(feature)))).collect();
+        // What weighs nothing is no feature: a text of such words alone has none.
+        ranked.retain(|&(_, weight)| weight > 0.0);
         ranked.sort_unstable_by_key(|&(feature, _)| feature);
         let n = top.limit(text_bytes).unwrap_or(ranked.len());
         keep_heaviest(&mut ranked, n, |&(_, weight)| weight);
         let unit = unit(ranked.first().map_or(0.0, |&(_, heaviest)| heaviest));
-        Features::of(ranked.into_iter().map(|(feature, weight)| (feature, in_units(weight, unit))))
+        Features::of(ranked.into_iter().map(|(feature, weight)| (feature, in_units(weight, unit))), in_units(1.0, unit))
     }
 }
 

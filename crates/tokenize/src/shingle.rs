@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::config::FeatureConfig;
 use crate::tokens::Tokens;
+use crate::weight::ONE;
 
 /// The byte that joins the tokens of a shingle. Normalisation removes control characters, so no token contains it by
 /// default.
@@ -13,10 +14,12 @@ const SEPARATOR: u8 = 0x1F;
 ///
 /// All features are ranges of one buffer of joined tokens, so a text costs the same few allocations however many
 /// features it has.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Features {
     joined: Vec<u8>,
     features: Vec<(Range<usize>, u64)>,
+    /// The number of units of weight that make 1.
+    unit: u64,
 }
 
 impl Features {
@@ -27,9 +30,15 @@ impl Features {
         self.features.iter().map(|(range, weight)| (&self.joined[range.clone()], *weight))
     }
 
+    /// Returns the number of units of weight that make 1: 65536, or a power of two under [`Weight::TfIdf`](crate::Weight::TfIdf).
+    #[must_use]
+    pub fn unit(&self) -> u64 {
+        self.unit
+    }
+
     /// Distinct features with their weights, in this order.
-    pub(crate) fn of<'a>(weighted: impl Iterator<Item = (&'a [u8], u64)>) -> Self {
-        let mut new = Self::default();
+    pub(crate) fn of<'a>(weighted: impl Iterator<Item = (&'a [u8], u64)>, unit: u64) -> Self {
+        let mut new = Self { joined: Vec::new(), features: Vec::new(), unit };
         for (feature, weight) in weighted {
             let start = new.joined.len();
             new.joined.extend_from_slice(feature);
@@ -53,7 +62,7 @@ pub(crate) fn features(tokens: &Tokens<'_>, config: &FeatureConfig) -> Features 
     for (feature, count) in &mut features {
         *count = config.weight_of_token(&joined[feature.clone()], *count);
     }
-    Features { joined, features }
+    Features { joined, features, unit: ONE }
 }
 
 /// Returns the tokens in one buffer with a separator between them, and the range of each.

@@ -46,6 +46,24 @@ pub enum TokenizerKind {
 }
 
 impl TokenizerKind {
+    /// Returns whether the tokenizer looks at [`hmm`](crate::TokenizerConfig::hmm).
+    pub(crate) fn uses_hmm(self) -> bool {
+        matches!(self, Self::Mixed | Self::Jieba | Self::Cppjieba)
+    }
+
+    /// Returns whether the tokenizer looks at [`long_run`](crate::TokenizerConfig::long_run).
+    pub(crate) fn uses_long_run(self) -> bool {
+        matches!(self, Self::Pairs | Self::Bigrams | Self::Mixed | Self::Words)
+    }
+
+    /// Returns whether the tokenizer looks at [`ngram`](crate::TokenizerConfig::ngram).
+    pub(crate) fn uses_ngram(self) -> bool {
+        matches!(
+            self,
+            Self::CharNgrams | Self::WordCharNgrams | Self::FullWordCharNgrams | Self::Utf16Ngrams | Self::BytePieces
+        )
+    }
+
     /// All tokenizers.
     pub const ALL: [Self; 14] = [
         Self::Pairs,

@@ -44,6 +44,18 @@ fn only_the_heaviest_are_kept_when_asked() {
 }
 
 #[test]
+fn what_weighs_nothing_is_no_feature_and_a_unit_makes_texts_comparable() {
+    let analyzer = with_table("rare 4\ncommon 2\nnothing 0\n").unwrap();
+    assert_eq!(weights(&analyzer, "nothing common", Top::All).len(), 1);
+    let of = |text: &str| {
+        let features = analyzer.features(&analyzer.tokens(text), &tf_idf(Top::All).features);
+        let common = features.iter().find(|(name, _)| *name == b"common").unwrap().1;
+        common as f64 / features.unit() as f64
+    };
+    assert_eq!((of("common"), of("common rare rare rare")), (2.0, 2.0));
+}
+
+#[test]
 fn a_bad_line_of_a_table_is_named() {
     let reason = |table: &str| match with_table(table).unwrap_err() {
         TokenizeError::Idf { line, reason, .. } => (line, reason),
