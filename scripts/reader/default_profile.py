@@ -23,6 +23,9 @@ UNSPACED = (HAN + KATAKANA + "\u3041-\u309a\u309d-\u309f\U0001b000-\U0001b16f\u0
 # No Word_Break property (Other), though letters: Tai scripts, Ahom, and ideographs that are not Han.
 NO_WORDS = "\u1950-\u19df\u1a20-\u1aad\uaa80-\uaadf\U00011700-\U00011746\U00017000-\U00018cff\U0001b170-\U0001b2fb"
 is_han, is_unspaced = re.compile(f"[{HAN}]").match, re.compile(f"[{UNSPACED}]").match
+# Word_Break ALetter: an iteration mark that is Han, and letters in circles and squares, which are symbols by their category.
+LETTERS = "\u3005\u24b6-\u24e9\U0001f130-\U0001f149\U0001f150-\U0001f169\U0001f170-\U0001f189"
+is_letter = re.compile(f"[{LETTERS}]").match
 is_katakana, is_other = re.compile(f"[{KATAKANA}]").match, re.compile(f"[{UNSPACED}{NO_WORDS}]").match
 WHITE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 INVISIBLE = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u061c\u180e\ufeff\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb"
@@ -51,7 +54,7 @@ def is_mark(c):
 
 def is_alphanumeric(c):
     """A letter or digit. Python does not tell which marks are Alphabetic: those of combining class 0 are taken for it."""
-    return bool(is_han(c)) or unicodedata.category(c)[0] in "LN" or (is_mark(c) and not unicodedata.combining(c))
+    return bool(is_han(c) or is_letter(c)) or unicodedata.category(c)[0] in "LN" or (is_mark(c) and not unicodedata.combining(c))
 
 
 def is_word(c):
@@ -64,6 +67,8 @@ def word_break(c):
         return "E"
     if is_mark(c):
         return "X"
+    if is_letter(c):
+        return "L"
     if is_katakana(c):
         return "K"
     if is_other(c):

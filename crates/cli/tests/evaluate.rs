@@ -57,6 +57,31 @@ fn a_tiny_set_has_the_scores_that_a_person_counts() {
 }
 
 #[test]
+fn a_pair_that_is_listed_twice_counts_once_in_its_grade_and_has_one_grade() {
+    let dir = labelled_set();
+    let truth = "id_a\tid_b\tlabel\tgrade\na1\ta2\tpos\tA\na2\ta1\tpos\tA\nb1\tb2\tpos\tB\n";
+    std::fs::write(dir.path().join("pairs.tsv"), truth).unwrap();
+    let done = evaluate(dir.path(), &["--by-grade", "--json"]).expect_success().json();
+    assert_eq!(done["by_grade"][0]["n_pairs"], 1, "{done}");
+    std::fs::write(dir.path().join("pairs.tsv"), format!("{truth}a1\ta2\tpos\tB\n")).unwrap();
+    let refused = evaluate(dir.path(), &["--by-grade"]);
+    assert_eq!(refused.code, 65);
+    assert!(
+        refused.stderr.contains("pairs.tsv: row 5") && refused.stderr.contains("another grade"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn rows_beyond_the_distance_of_the_profile_say_that_the_judge_has_not_read_for_them() {
+    let dir = labelled_set();
+    let said = |most: &str| evaluate(dir.path(), &["--max-distance", most]).expect_success().stdout;
+    assert!(said("13").contains("the judge reads pairs up to the profile's distance 12"), "{}", said("13"));
+    assert!(!said("12").contains("the judge reads pairs up to"), "{}", said("12"));
+}
+
+#[test]
 fn intervals_contain_what_they_are_of_and_are_the_same_every_time() {
     let dir = labelled_set();
     let done = evaluate(dir.path(), &["--json", "--max-distance", "9"]).expect_success().json();

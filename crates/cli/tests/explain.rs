@@ -45,6 +45,19 @@ fn weights(pair: &Value) -> BTreeMap<String, [f64; 2]> {
 }
 
 #[test]
+fn weights_by_idf_of_two_texts_have_one_unit() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = "长江大桥昨天通车，市民可以免费参观，交通部门提醒大家注意安全。";
+    let rows = [(Some("a"), Some(first)), (Some("b"), Some(&*format!("{first}{}", "交通".repeat(9))))];
+    write_documents(&dir.path().join("docs.parquet"), &rows);
+    let found = explain(&dir, &["a", "b", "--profile", "cppjieba", "--json"]).expect_success().json();
+    let weights = weights(&found["pair"]);
+    let [a, b] = weights["长江大桥"];
+    assert_eq!(a, b);
+    assert!(a > 1.0 && a < 100.0, "{a}");
+}
+
+#[test]
 fn documents_of_a_job_are_those_of_all_its_nights_and_the_newest_text_counts() {
     for documents in ["documents", "documents/dt={dt}/part-0.parquet"] {
         let night = support::Night::new("");

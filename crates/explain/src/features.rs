@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_tokenize::ONE;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,24 +52,30 @@ const DECIDERS: usize = 10;
 pub struct Feature {
     bytes: Vec<u8>,
     hash: u64,
-    weight_a: u64,
-    weight_b: u64,
+    weight_a: f64,
+    weight_b: f64,
 }
 
-/// Returns the features of both texts, ordered by their bytes.
-pub fn union(a: &[(Vec<u8>, u64)], b: &[(Vec<u8>, u64)], profile: &ProfileConfig) -> Vec<Feature> {
-    let mut weights: BTreeMap<&[u8], (u64, u64)> = BTreeMap::new();
+/// Returns the features of both texts, ordered by their bytes. Beside the features of each text stands the number of units of weight
+/// that make 1 there.
+#[allow(clippy::cast_precision_loss, reason = "for people to read")]
+pub fn union(
+    (a, unit_a): (&[(Vec<u8>, u64)], u64),
+    (b, unit_b): (&[(Vec<u8>, u64)], u64),
+    profile: &ProfileConfig,
+) -> Vec<Feature> {
+    let mut weights: BTreeMap<&[u8], (f64, f64)> = BTreeMap::new();
     for (feature, weight) in a {
-        weights.entry(feature).or_default().0 += weight;
+        weights.entry(feature).or_default().0 += *weight as f64 / unit_a as f64;
     }
     for (feature, weight) in b {
-        weights.entry(feature).or_default().1 += weight;
+        weights.entry(feature).or_default().1 += *weight as f64 / unit_b as f64;
     }
     let hash = |feature: &[u8]| match profile.bits {
         32 => u64::from(profile.fingerprint.feature_hash.hash::<u32>(feature)),
         _ => profile.fingerprint.feature_hash.hash::<u64>(feature),
     };
-    let feature = |(bytes, (weight_a, weight_b)): (&[u8], (u64, u64))| Feature {
+    let feature = |(bytes, (weight_a, weight_b)): (&[u8], (f64, f64))| Feature {
         bytes: bytes.to_vec(),
         hash: hash(bytes),
         weight_a,
@@ -81,12 +86,13 @@ pub fn union(a: &[(Vec<u8>, u64)], b: &[(Vec<u8>, u64)], profile: &ProfileConfig
 
 pub fn table(features: &[Feature]) -> FeatureTable {
     let mut order: Vec<&Feature> = features.iter().collect();
-    order.sort_by_key(|f| (std::cmp::Reverse(f.weight_a.max(f.weight_b)), &f.bytes));
+    let heaviest = |f: &Feature| f.weight_a.max(f.weight_b);
+    order.sort_by(|f, g| heaviest(g).total_cmp(&heaviest(f)).then_with(|| f.bytes.cmp(&g.bytes)));
     let chosen = |wanted: fn(&Feature) -> bool| order.iter().filter(|f| wanted(f)).map(|f| f.explained()).collect();
     FeatureTable {
-        shared: chosen(|f| f.weight_a > 0 && f.weight_b > 0),
-        only_a: chosen(|f| f.weight_b == 0),
-        only_b: chosen(|f| f.weight_a == 0),
+        shared: chosen(|f| f.weight_a > 0.0 && f.weight_b > 0.0),
+        only_a: chosen(|f| f.weight_b <= 0.0),
+        only_b: chosen(|f| f.weight_a <= 0.0),
     }
 }
 
@@ -99,16 +105,13 @@ pub fn differing_bits(features: &[Feature], a: u64, b: u64) -> Vec<DifferingBit>
 }
 
 fn differing_bit(features: &[Feature], bit: u32, value_a: u64) -> DifferingBit {
-    let vote = |weight: fn(&Feature) -> u64| {
-        let votes = features.iter().map(|f| f.sign(bit) * i128::from(weight(f)));
-        in_ones(votes.sum())
-    };
+    let vote = |weight: fn(&Feature) -> f64| features.iter().map(|f| f.sign(bit) * weight(f)).sum();
     // The contribution of a feature to vote_a - vote_b. It is positive if the feature pulls the votes apart to their
     // sides.
-    let toward_a = if value_a == 1 { 1 } else { -1 };
-    let part = |f: &Feature| toward_a * f.sign(bit) * (i128::from(f.weight_a) - i128::from(f.weight_b));
-    let mut deciders: Vec<&Feature> = features.iter().filter(|f| part(f) > 0).collect();
-    deciders.sort_by_key(|f| (std::cmp::Reverse(part(f)), &f.bytes));
+    let toward_a = if value_a == 1 { 1.0 } else { -1.0 };
+    let part = |f: &Feature| toward_a * f.sign(bit) * (f.weight_a - f.weight_b);
+    let mut deciders: Vec<&Feature> = features.iter().filter(|f| part(f) > 0.0).collect();
+    deciders.sort_by(|f, g| part(g).total_cmp(&part(f)).then_with(|| f.bytes.cmp(&g.bytes)));
     DifferingBit {
         bit,
         vote_a: vote(|f| f.weight_a),
@@ -119,21 +122,15 @@ fn differing_bit(features: &[Feature], bit: u32, value_a: u64) -> DifferingBit {
 
 impl Feature {
     /// Returns 1 if the hash has the bit, and -1 otherwise.
-    fn sign(&self, bit: u32) -> i128 {
-        if (self.hash >> bit) & 1 == 1 { 1 } else { -1 }
+    fn sign(&self, bit: u32) -> f64 {
+        if (self.hash >> bit) & 1 == 1 { 1.0 } else { -1.0 }
     }
 
     fn explained(&self) -> ExplainedFeature {
         ExplainedFeature {
             feature: legible(&String::from_utf8_lossy(&self.bytes)),
-            weight_a: in_ones(self.weight_a.into()),
-            weight_b: in_ones(self.weight_b.into()),
+            weight_a: self.weight_a,
+            weight_b: self.weight_b,
         }
     }
-}
-
-/// Converts a weight from units of 1/65536.
-#[allow(clippy::cast_precision_loss, reason = "for people to read")]
-fn in_ones(weight: i128) -> f64 {
-    weight as f64 / ONE as f64
 }

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use nearprint_profile::{DissectedText, Outcome, ProfileConfig, TextFingerprinter};
+use nearprint_tokenize::ONE;
 
 /// Says whether a text has a fingerprint, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -109,12 +110,13 @@ impl Taken {
         self.text.as_ref().map_or("", |t| &t.normalized)
     }
 
-    pub fn features(&self) -> &[(Vec<u8>, u64)] {
-        self.text.as_ref().map_or(&[], |t| &t.features)
+    /// Returns the features, and the number of units of weight that make 1.
+    pub fn features(&self) -> (&[(Vec<u8>, u64)], u64) {
+        self.text.as_ref().map_or((&[], ONE), |t| (&t.features, t.unit))
     }
 
     pub fn explained(&self, profile: &ProfileConfig) -> ExplainedText {
-        let n_features = self.features().len() as u64;
+        let n_features = self.features().0.len() as u64;
         let floor = profile.tokenize.min_features;
         let (status, reason) = match self.outcome() {
             None => (TextStatus::NullText, Some("its text is NULL".to_owned())),

@@ -122,7 +122,8 @@ pub struct Evaluation {
     pub n_ignored_unknown: u64,
     /// Warnings to read before relying on the scores.
     pub warnings: Vec<Words>,
-    /// The score for each largest Hamming distance, with the profile's judge.
+    /// The score for each largest Hamming distance, with the profile's judge. It reads pairs up to the profile's own distance: rows
+    /// above that lack what it would find among the others.
     pub by_max_distance: Vec<DistanceScore>,
     /// The score for each largest sketch distance, without the judge. It is empty if the profile makes no sketches.
     pub by_max_sketch_distance: Vec<SketchScore>,
@@ -246,6 +247,12 @@ impl Plan {
         })
     }
 
+    /// Returns the profile's distance, if there are rows above it that lack what its judge would find.
+    fn judged_distance(&self) -> Option<u8> {
+        let listed = self.distances.last()?.max_distance;
+        self.judge.as_ref().map(|judge| judge.verifier.max_distance).filter(|&own| own < listed)
+    }
+
     fn evaluation(
         &self,
         batch: &QueryBatch,
@@ -268,7 +275,7 @@ impl Plan {
             documents,
             n_ignored: ignored.len() as u64,
             n_ignored_unknown,
-            warnings: warnings(&own, n_ignored_unknown),
+            warnings: warnings(&own, n_ignored_unknown, self.judged_distance()),
             by_max_distance: self.distances.par_iter().map(|row| at_distance(row, pairs.score(row))).collect(),
             by_max_sketch_distance: self.sketches.par_iter().map(|row| at_sketch(row, pairs.score(row))).collect(),
             by_length: self.by_length(&pairs),
@@ -305,8 +312,15 @@ fn by_grade(grades: &[Grade], found: &HashSet<(u32, u32)>) -> Vec<GradeRow> {
     grades.iter().map(row).collect()
 }
 
-fn warnings(own: &Score, n_ignored_unknown: u64) -> Vec<Words> {
+fn warnings(own: &Score, n_ignored_unknown: u64, unread: Option<u8>) -> Vec<Words> {
     let mut warnings = Vec::new();
+    if let Some(max_distance) = unread {
+        warnings.push(words![
+            format!("the judge reads pairs up to the profile's distance {max_distance}, so rows above it lack what it would find: score another distance with "),
+            key("set"),
+            " join.max_distance=N"
+        ]);
+    }
     if own.n_positive == 0 {
         warnings.push("no pair of the truth is positive: recall and F1 have no value".into());
     }

@@ -1,6 +1,6 @@
 //! The labels of an evaluation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::missing_column;
@@ -39,19 +39,24 @@ pub struct Truth {
 }
 
 /// A grade, and the pairs that have it.
-pub type Grade = (String, Vec<(u32, u32)>);
+pub type Grade = (String, BTreeSet<(u32, u32)>);
 
 impl Truth {
     pub fn label(&self, a: u32, b: u32) -> Label {
         self.labels.get(&(a.min(b), a.max(b))).copied().unwrap_or(Label::Negative)
     }
 
-    fn add_grade(&mut self, grade: &str, pair: (u32, u32)) {
+    /// Adds a pair of a grade, unless it is there. Returns whether it has another grade.
+    fn add_grade(&mut self, grade: &str, pair: (u32, u32)) -> bool {
         let grades = self.grades.get_or_insert_default();
-        match grades.iter_mut().find(|(known, _)| known == grade) {
-            Some((_, pairs)) => pairs.push(pair),
-            None => grades.push((grade.to_owned(), vec![pair])),
+        if let Some((known, _)) = grades.iter().find(|(_, pairs)| pairs.contains(&pair)) {
+            return known != grade;
         }
+        match grades.iter_mut().find(|(known, _)| known == grade) {
+            Some((_, pairs)) => drop(pairs.insert(pair)),
+            None => grades.push((grade.to_owned(), BTreeSet::from([pair]))),
+        }
+        false
     }
 
     fn add(&mut self, a: u32, b: u32, label: Label) -> Option<Label> {
@@ -87,7 +92,9 @@ pub async fn read(
             }
             if let Some(at) = grade {
                 let few = || bad("too few columns: separate them by tabs".to_owned());
-                truth.add_grade(line.split('\t').nth(at).ok_or_else(few)?, (a.min(b), a.max(b)));
+                if truth.add_grade(line.split('\t').nth(at).ok_or_else(few)?, (a.min(b), a.max(b))) {
+                    return Err(bad("this pair has another grade in an earlier row: keep one of the two".to_owned()));
+                }
             }
         }
     }

@@ -148,7 +148,14 @@ pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) ->
     let verifier = request.profile.join.verifier(request.profile.bits)?;
     let own_sketch = verifier.max_sketch_distance.filter(|_| labelled.has_sketches);
     let own = PairLimits { distance: verifier.max_distance.into(), sketch: own_sketch };
-    let warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
+    let mut warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
+    if let Some(judge) = request.profile.judge() {
+        let near = judge.config.min_sketch_distance;
+        warnings.push(
+            format!("within a night, pairs whose sketches differ in more than {near} bits are decided by the judge: a larger max_sketch_distance counts for earlier nights alone")
+                .into(),
+        );
+    }
     Ok(LabelEstimate { warnings, ..labelled.summary(url, own, request.profile.bits) })
 }
 
