@@ -139,7 +139,11 @@ impl Input {
     /// sketches, `sketch`, or from the column of fingerprints alone.
     pub(crate) fn fingerprints(self) -> Result<Fingerprints> {
         let name = self.name;
-        let mut read = Fingerprints { fingerprints: Column::default(), sketches: None };
+        // A table without rows may come without arrays.
+        let field = self.arrays.field();
+        let has_sketches = matches!(field.data_type(), DataType::Struct(fields) if fields.find(FINGERPRINT).is_some() && fields.find(SKETCH_COLUMN).is_some());
+        let sketches_of_none = has_sketches.then(Column::default);
+        let mut read = Fingerprints { fingerprints: Column::default(), sketches: sketches_of_none };
         let mut n_rows = 0;
         for array in self.arrays {
             let array = array?;
@@ -171,7 +175,16 @@ fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
     };
     let refused = |at: usize, value: &Bound<'_, PyAny>, expected: &str| {
         let got = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-        Problem::Type(format!("{name}: value {at} is of {got}, expected {expected} as before it"))
+        // A value of the expected type is refused for what it is.
+        match expected {
+            "str" if value.is_instance_of::<PyString>() => Problem::Value(format!(
+                "{name}: value {at} has a lone surrogate, which UTF-8 has not: replace it, as with text.encode('utf-8', 'replace').decode()"
+            )),
+            "int" if value.is_instance_of::<PyInt>() => Problem::Value(format!(
+                "{name}: value {at} has more than 64 bits, or a sign that others of its size leave no room for"
+            )),
+            _ => Problem::Type(format!("{name}: value {at} is of {got}, expected {expected} as before it")),
+        }
     };
     macro_rules! column {
         ($expected:literal, $value:ty, $array:ty) => {{
@@ -227,7 +240,7 @@ fn fingerprint_columns(name: &str, array: ArrayRef) -> Result<(ArrayRef, Option<
 
 /// Returns the columns `fingerprint` and `sketch` of a table, or `None` if it has no column of the first name.
 fn of_table(table: &StructArray) -> Option<(ArrayRef, Option<ArrayRef>)> {
-    Some((table.column_by_name("fingerprint")?.clone(), table.column_by_name("sketch").cloned()))
+    Some((table.column_by_name(FINGERPRINT)?.clone(), table.column_by_name(SKETCH_COLUMN).cloned()))
 }
 
 fn only_column(name: &str, array: ArrayRef) -> Result<ArrayRef> {
@@ -256,6 +269,8 @@ fn is_binary(data_type: &DataType) -> bool {
     matches!(data_type, FixedSizeBinary(_) | Binary | LargeBinary | BinaryView)
 }
 
+const FINGERPRINT: &str = "fingerprint";
+const SKETCH_COLUMN: &str = "sketch";
 const SKETCH: DataType = DataType::FixedSizeBinary(SKETCH_BYTES);
 
 /// A value that does not fit the type is an error, and does not become null.

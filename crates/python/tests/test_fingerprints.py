@@ -110,6 +110,8 @@ def test_distances_of_numbers_bytes_and_columns():
         (ValueError, lambda: nearprint.fingerprint(pa.array([TEXT]), threads=0)),
         (ValueError, lambda: nearprint.fingerprint(pa.table({"id": [1], "text": [TEXT]}))),
         (ValueError, lambda: nearprint.fingerprint(pa.array([b"\xff\xfe"]).view(pa.string()))),
+        (ValueError, lambda: nearprint.fingerprint([TEXT, "\ud83d"])),
+        (ValueError, lambda: nearprint.hamming([1, 2**64], [1, 1])),
         (TypeError, lambda: nearprint.fingerprint(None)),
         (TypeError, lambda: nearprint.fingerprint([TEXT, 1])),
         (TypeError, lambda: nearprint.fingerprint({TEXT})),

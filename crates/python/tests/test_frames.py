@@ -148,6 +148,29 @@ def test_ids_of_stores_stay_texts_and_large_ids_stay_numbers(tmp_path):
     assert set(decided["cluster_id"]) <= {2**63 + 1, 2**63 + 2}
 
 
+def test_one_of_equal_rows_stays_even_where_a_crawl_would_call_them_stubs():
+    rows = [{"id": f"https://shop.example/p/{n}", "text": TEXT} for n in range(30)]
+    found = nearprint.Deduplicator().dedup(rows)
+    assert len(found.kept) == 1 and {row["canonical_id"] for row in found.frame} == {None, found.kept[0]["id"]}
+    stubs = nearprint.Deduplicator(stubs={"find": True}).dedup(rows)
+    assert stubs.kept == [] and stubs.summary["by_reason"] == {"drop_stub": 30}
+
+
+def test_a_frame_takes_the_place_of_a_night_only_if_it_is_told_to(tmp_path):
+    seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
+    rows = [{"id": "a", "text": TEXT}]
+    seen.dedup(rows, add="2026-11-20")
+    with pytest.raises(nearprint.Error) as raised:
+        seen.dedup(rows, add="2026-11-20")
+    assert raised.value.kind == "output_exists"
+    assert seen.dedup(rows, add="2026-11-20", replace=True).summary["status"] == "published"
+    with pytest.raises(nearprint.Error) as raised:
+        seen.dedup([{"id": "b", "text": TEXT}], add="2026-11-19")
+    assert raised.value.kind == "usage"
+    summary = seen.dedup([{"id": "b", "text": TEXT}], add="2026-11-19", late=True).summary
+    assert summary["status"] == "published" and "next" not in summary
+
+
 def test_references_are_stores_that_rows_are_dropped_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     nearprint.Deduplicator("store", "results").dedup([{"id": "a", "text": TEXT}], add="2026-11-20")
@@ -174,6 +197,8 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
         (ValueError, "max_bad_rows: each row", lambda: nearprint.dedup([TEXT], max_bad_rows=1)),
         (ValueError, "on_duplicate_id: each row", lambda: nearprint.Deduplicator(on_duplicate_id="keep_first")),
         (ValueError, "name the column with id=", lambda: nearprint.dedup([TEXT], id_column="url")),
+        (ValueError, "keep: say which", lambda: nearprint.Deduplicator(keep=["score desc"])),
+        (ValueError, "give its date with add=", lambda: nearprint.Deduplicator("store", "results").dedup([TEXT], replace=True)),
         (ValueError, "a list of stores", lambda: nearprint.dedup([TEXT], references="store")),
         (
             ValueError,
@@ -238,7 +263,8 @@ def test_commands_are_functions_that_return_their_summaries(tmp_path):
     job = {"documents": str(ROOT / "sample_data/documents"), "store": str(tmp_path / "store"), "output": str(tmp_path / "results"), "create_store": True}
     done = nearprint.run(job, datetime.date(2026, 11, 19))
     assert done["status"] == "published"
-    assert nearprint.report(job)["dt"] == "2026-11-19"
+    reported = nearprint.report(job)
+    assert reported["dt"] == "2026-11-19" and "next" not in reported
     written = nearprint.filter(job, tmp_path / "texts", corpus=True, texts="parquet")
     assert written["n_keep"] == done["n_keep"] == sum(pq.read_table(path).num_rows for path in (tmp_path / "texts").rglob("*.parquet"))
     assert nearprint.check(job)["status"] == "sound"
@@ -246,7 +272,8 @@ def test_commands_are_functions_that_return_their_summaries(tmp_path):
     assert nearprint.query(job, kept["text"])["matches"][0]["id"] == kept["id"]
     with pytest.raises(nearprint.Error) as raised:
         nearprint.report(job, "2026-11-18")
-    assert raised.value.exit_code == 66 and raised.value.summary["status"] == "failed"
+    assert (raised.value.exit_code, raised.value.kind) == (66, "input_missing")
+    assert raised.value.summary["status"] == "failed" and "hint" not in raised.value.summary
 
 
 def test_dir_shows_what_is_public():

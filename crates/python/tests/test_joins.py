@@ -71,6 +71,8 @@ def test_sketches_are_compared_where_both_tables_have_them():
     assert rows(nearprint.join(queries, existing, 1, 0)) == [(0, 0, 1, 0)]
     everything = [(a, b, 1, None) for a in [0, 1, 3] for b in [0, 1]]
     assert rows(nearprint.join(queries["fingerprint"], existing, 1)) == everything
+    for empty in (existing.clear(), pa.table({"fingerprint": pa.array([], pa.uint64()), "sketch": pa.array([], pa.binary(32))})):
+        assert rows(nearprint.join(queries, empty, 1, 20)) == []
     with pytest.raises(ValueError, match="existing: no column 'sketch'"):
         nearprint.join(queries, existing.select("fingerprint"), 1, max_sketch_distance=20)
 

@@ -72,6 +72,15 @@ def test_an_error_that_spark_passes_on_is_read_again():
     assert isinstance(lost, nearprint.Error) and lost.exit_code == 75
 
 
+def test_what_an_installation_lacks_is_no_reason_to_try_again():
+    from nearprint._spark_errors import not_started, told
+
+    pandas = RuntimeError("[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed; however, it was not found.")
+    pyspark = ModuleNotFoundError("No module named 'pyspark'")
+    for error in (told(pandas), not_started(pyspark)):
+        assert (error.kind, error.exit_code) == ("config", 78) and "install it" in str(error)
+
+
 def test_a_reason_of_spark_is_whole_and_names_what_helps():
     from nearprint._spark_errors import told as read
 

@@ -135,11 +135,8 @@ def run(config: Config, dt: Night, *, progress: Watch = None, **options: Option)
     >>> folder.cleanup()
     """
     with job_file(config) as path, watching(progress) as called:
-        summary = Summary(_nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called))
-    if isinstance(config, Mapping):
-        # It names a file that is there no longer.
-        summary.pop("next", None)
-    return summary
+        summary = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called)
+    return Summary.of_temporary(summary) if isinstance(config, Mapping) else Summary(summary)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

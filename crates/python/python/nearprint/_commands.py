@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from ._error import Error
+from ._error import KINDS, Error
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
 from ._summary import Summary
 
@@ -23,14 +23,15 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
         line = [command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
         done = subprocess.run([sys.executable, "-m", "nearprint", *line], capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines()
+    kind = KINDS.get(done.returncode, "other")
     try:
-        summary = Summary(json.loads(lines[-1]))
+        said = json.loads(lines[-1])
     except (IndexError, ValueError):
-        raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind="other", exit_code=done.returncode) from None
+        raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind=kind, exit_code=done.returncode) from None
+    summary = Summary.of_temporary(said) if isinstance(config, Mapping) else Summary(said)
     if done.returncode == 0:
         return summary
-    place = {name: summary.get(name) for name in ("file", "column", "row")}
-    raise Error(str(summary.get("error", done.stderr.strip())), kind=summary.get("kind", "other"), exit_code=done.returncode, summary=summary, **place)
+    raise Error(str(summary.get("error", done.stderr.strip())), kind=kind, exit_code=done.returncode, summary=summary)
 
 
 def report(config: Config, dt: Night = "latest", **options: Option) -> Summary:

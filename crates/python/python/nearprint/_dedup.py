@@ -13,7 +13,7 @@ from typing import Any
 
 from . import _nearprint
 from ._frames import Frame, frame_of
-from ._job import job_text, night_of
+from ._job import arguments_of, job_text, night_of
 from ._progress import Watch, watching
 from ._summary import Summary
 
@@ -131,6 +131,8 @@ class Deduplicator:
         keep: Sequence[str] | None = None,
         *,
         add: str | datetime.date | None = None,
+        replace: bool = False,
+        late: bool = False,
         prefix: str = "",
         progress: Watch = None,
     ) -> Deduplicated:
@@ -140,9 +142,13 @@ class Deduplicator:
             frame, text, id, keep, prefix, progress: as `dedup` has them.
             add: the date of the night as which the frame is added to the store, such as "2026-11-20"; None adds nothing.
                 A frame that is added needs a column of ids, and the store's `output`. A store that is not there is made.
+            replace: the frame takes the place of the night of that date. Without it a date that the store has is refused,
+                even if the frame is the same.
+            late: the store may have later nights.
 
         Raises:
-            ValueError: `add` is given, and there is no store, no column of ids, or no output in a folder of this machine.
+            ValueError: `add` is given, and there is no store, no column of ids, or no output in a folder of this machine; or
+                `replace` or `late` is given without it.
         """
         given = frame_of(frame, text)
         own_id = id if id in given.columns() else None
@@ -160,6 +166,8 @@ class Deduplicator:
             raise ValueError("add: a frame is added to a store with an output, Deduplicator(store, output), and by its column of ids")
         if add is not None and self.output is not None and "://" in self.output:
             raise ValueError(f"add: the results are read from the output, which must be a folder of this machine: {self.output}")
+        if add is None and (replace or late):
+            raise ValueError("replace, late: they are about the night of a store: give its date with add=")
         with _folder(self.settings) as folder:
             night = night_of(add) if add is not None else NIGHT
             place = folder / "documents" / f"dt={night}"
@@ -172,10 +180,13 @@ class Deduplicator:
             job = {**self.settings, **places, "references": references or None, "documents": str(folder / "documents"), "text_column": text}
             job |= {"id_column": own_id if own_id is not None else ROW, "keep": list(keep) if keep is not None else None}
             path = folder / "job.toml"
+            if add is None:
+                # A stub leaves a page with its earlier text, and a frame has none.
+                job = {"stubs": {"find": False}, **job}
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
-            arguments = ["--config", str(path), "--dt", night, "--no-breakers"]
+            arguments = ["--config", str(path), "--dt", night, "--no-breakers", *arguments_of({"replace": replace, "late": late})]
             with watching(progress) as called:
-                summary = Summary(_nearprint.run(arguments, progress=called))
+                summary = Summary.of_temporary(_nearprint.run(arguments, progress=called))
             files = pathlib.Path(str(places["output"]))
             of_night = f"dt={night}/*{summary['generation']}*.parquet"
             decisions = _read(files / "decisions", of_night, ["doc_id", *names])
@@ -204,6 +215,7 @@ INSTEAD = {
     "max_bad_rows": (0, "each row of a frame gets a decision: raise max_doc_bytes, or leave such rows out"),
     "max_bad_files": (0, "a frame is no file"),
     "watch": (None, "a frame leaves no files beside its results"),
+    "keep": (None, "say which of near rows stays with keep= of dedup"),
 }
 """Keys of a job file that have no meaning for a frame, each with the value that it has for one, and what to do instead."""
 ROW = "row"

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+KINDS = {
+    64: "usage",
+    65: "bad_data",
+    66: "input_missing",
+    69: "store_unavailable",
+    70: "bug",
+    73: "output_exists",
+    74: "local_io",
+    75: "try_again",
+    77: "permission",
+    78: "config",
+}
+"""The kinds of errors, by their exit codes."""
+
 
 class Error(Exception):
     """An error of nearprint: what it is about, and how a scheduler should treat it.
@@ -15,7 +29,10 @@ class Error(Exception):
         file: the path or URL that the error is about, or None.
         column: the column of the file, or None.
         row: the row or line of the file, counted from 1, or None.
-        summary: the summary of a night that a breaker stopped, or None.
+        summary: the summary of a night that a breaker stopped, or of another command that failed, or None.
+
+    `file`, `column` and `row` are None for what runs as a command: `report`, `filter`, `explain`, `audit`, `diff`, `check`
+    and `query`. Their message has the place.
 
     >>> import nearprint
     >>> try:

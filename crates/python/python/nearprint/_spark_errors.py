@@ -18,7 +18,7 @@ def not_started(error: Exception) -> Error:
     if isinstance(error, Error):
         return error
     reason = f"Spark does not start: {_reason(str(error)) or type(error).__name__}"
-    return Error(reason, kind="try_again", exit_code=75)
+    return _lacks(str(error), reason) or Error(reason, kind="try_again", exit_code=75)
 
 
 NO_WORKER = (
@@ -46,14 +46,26 @@ def told(error: Exception) -> Error:
     if "No module named 'nearprint" in text:
         reason = "the Python of Spark's workers has no nearprint, or another version: install the same on all machines, and let PYSPARK_PYTHON name that Python"
         return Error(reason, kind="config", exit_code=78)
+    reason = f"Spark gave up: {_reason(text) or type(error).__name__}"
     remedy = next((remedy for sign, remedy in REMEDIES.items() if sign in text), "run it again")
-    reason = _reason(text) or type(error).__name__
-    return Error(f"Spark gave up: {reason}: {remedy}", kind="try_again", exit_code=75)
+    return _lacks(text, reason) or Error(f"{reason}: {remedy}", kind="try_again", exit_code=75)
 
+
+def _lacks(text: str, reason: str) -> Error | None:
+    """The error of an installation that lacks something, if a text says so."""
+    remedy = next((remedy for sign, remedy in LACKS.items() if sign in text), None)
+    return None if remedy is None else Error(f"{reason}: {remedy}", kind="config", exit_code=78)
+
+
+LACKS = {
+    "PYTHON_VERSION_MISMATCH": "give the workers a Python of this program's version (PYSPARK_PYTHON of the cluster)",
+    "PACKAGE_NOT_INSTALLED": "install it beside pyspark, on all machines",
+    "No module named": "install it on all machines, and let PYSPARK_PYTHON name the Python that has it",
+}
+"""What an installation lacks, by what an exception says, and how it gets that. No other try mends these."""
 
 REMEDIES = {
     "StatusCode.UNAVAILABLE": "see that the Spark Connect server runs, and run it again",
-    "PYTHON_VERSION_MISMATCH": "give the workers a Python of this program's version (PYSPARK_PYTHON of the cluster), and run it again",
     "spark.driver.maxResultSize": "raise spark.driver.maxResultSize, with spark.driver.memory above it, and run it again",
     "Java heap space": "raise spark.driver.memory or spark.executor.memory, whichever log has the OutOfMemoryError, and run it again",
     "No space left on device": "make room on that disk, or set spark.excludeOnFailure.enabled so that other workers take over, and run it again",

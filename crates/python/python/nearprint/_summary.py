@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from typing import Any
 
 
 class Summary(dict[str, Any]):
     """What the command prints with `--json`: a dictionary, which a notebook shows as a table."""
+
+    @classmethod
+    def of_temporary(cls, summary: Mapping[str, Any]) -> Summary:
+        """The summary of a job whose file is there no longer, without the commands that name this file."""
+        return cls({key: value for key, value in summary.items() if key not in ("next", "hint")})
 
     def _repr_html_(self) -> str:
         reasons = self.get("by_reason", {})

@@ -23,13 +23,14 @@ import pathlib
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, _nearprint, own_process
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
 from ._sessions import Kept, Session, least_shares, session_of
 from ._spark_errors import not_started, reported
+from ._summary import Summary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +56,7 @@ def run(
     workers: int | None = None,
     worker_memory: int = WORKER_MEMORY,
     **options: Option,
-) -> dict[str, Any]:
+) -> Summary:
     """Run a night on Spark. The driver publishes it with the same protocol and the same bytes as `nearprint.run`.
 
     Args:
@@ -80,8 +81,8 @@ def run(
     """
     with job_file(config) as path, _engine(spark, night_of(dt), workers, worker_memory) as engine:
         arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
-        summary: dict[str, Any] = _nearprint.run(arguments, engine)
-        return summary
+        summary = _nearprint.run(arguments, engine)
+    return Summary.of_temporary(summary) if isinstance(config, Mapping) else Summary(summary)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
