@@ -1,5 +1,6 @@
 """Airflow 3.0 and 3.1, which have no partitions: the night is the day on which the schedule fires, in UTC."""
 
+import os
 from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
@@ -20,8 +21,8 @@ with DAG(
         task_id="neardup",
         outlets=[NIGHT],
         # For what passes: store not reachable, throttled, disk full. A rerun of a published night changes nothing.
-        retries=3,
-        retry_delay=timedelta(minutes=5),
+        retries=int(os.environ.get("NEARPRINT_RETRIES", 3)),
+        retry_delay=timedelta(seconds=float(os.environ.get("NEARPRINT_RETRY_SECONDS", 300))),
         # On timeout nearprint gets SIGTERM and publishes nothing.
         execution_timeout=timedelta(hours=6),
     )

@@ -22,17 +22,28 @@ more=${NEARPRINT_RUN_ARGS:-}
 read -r -a more <<<"${more//'{dt}'/$dt}"
 log=$log_dir/$dt.log
 summary=$log_dir/$dt.json
+began=$(date +%s)
 child=
 stopped=
 
 say() {
-    echo "$(date -u +%FT%TZ) $*" >>"$log"
+    # A disk that is full changes no exit code.
+    echo "$(date -u +%FT%TZ) $*" >>"$log" || true
 }
 
 # What cannot be reached, or hangs, changes nothing.
 heartbeat() {
     [ -n "${NEARPRINT_HEARTBEAT_URL:-}" ] || return 0
     curl --silent --show-error --fail --max-time 10 --output /dev/null "$NEARPRINT_HEARTBEAT_URL$1" 2>>"$log" 9>&- || say "no heartbeat"
+}
+
+# The summary, if a run has written it since this script began: a killed one wrote none.
+told() {
+    if [ "$(stat -c %Y "$summary" 2>/dev/null || echo 0)" -ge "$began" ]; then
+        cat "$summary"
+    else
+        printf '{"command":"run","dt":"%s","status":"failed","exit_code":%d}\n' "$dt" "$1"
+    fi
 }
 
 failed() {
@@ -45,9 +56,8 @@ failed() {
     echo "Log: $log. What to do: docs/troubleshooting.md."
     heartbeat /fail
     if [ -n "${NEARPRINT_ON_FAILURE:-}" ]; then
-        [ -s "$summary" ] || printf '{"command":"run","dt":"%s","status":"failed","exit_code":%d}\n' "$dt" "$code" >"$summary"
         NEARPRINT_DT=$dt NEARPRINT_EXIT_CODE=$code NEARPRINT_LOG=$log timeout 60 bash -c "$NEARPRINT_ON_FAILURE" \
-            <"$summary" >>"$log" 2>&1 9>&- || say "NEARPRINT_ON_FAILURE failed"
+            < <(told "$code") >>"$log" 2>&1 9>&- || say "NEARPRINT_ON_FAILURE failed"
     fi
     exit "$code"
 }
@@ -82,7 +92,7 @@ trap stop TERM INT
 # Last night's run may still be at work. Two at once are safe, but would share the memory; 75 means try again later.
 # The lock belongs to descriptor 9, which nearprint inherits: it ends with the run, however that ends.
 exec 9>"$log_dir/lock"
-flock -n 9 || { rm -f "$summary"; failed 75 "another run holds $log_dir/lock"; }
+flock -n 9 || failed 75 "another run holds $log_dir/lock"
 
 # 75 means "try again", for a crawl that is late and for whatever else passes. A missing job file or store is 66.
 late=66

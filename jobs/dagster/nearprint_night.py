@@ -23,7 +23,11 @@ PERMANENT_EXIT_CODES = {64, 65, 66, 73, 78}
 nights = dg.DailyPartitionsDefinition(start_date=FIRST_NIGHT, end_offset=1)
 
 
-@dg.asset(partitions_def=nights, group_name="nearprint")
+# A backfill runs each night after the one before it: nights build on each other.
+the_night_before = dg.TimeWindowPartitionMapping(start_offset=-1, end_offset=-1)
+
+
+@dg.asset(partitions_def=nights, group_name="nearprint", deps=[dg.AssetDep("near_duplicates", partition_mapping=the_night_before)])
 def near_duplicates(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
     """The decisions of a night: which documents stay, and which of them represents each other one."""
     dt = context.partition_key

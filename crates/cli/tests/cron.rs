@@ -3,10 +3,11 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nearprint_harness::runner::signal;
 
@@ -138,6 +139,34 @@ fn a_held_lock_is_75_and_says_so_in_a_summary_too() {
     assert!(printed(&done).contains("another run holds logs/lock"));
     let told = summary(&night.path().join("told.json"));
     assert_eq!((&told["dt"], &told["exit_code"]), (&DT.into(), &75.into()));
+    drop(lock);
+    arrives(&night);
+    assert_eq!(run(&night, &[]).status.code(), Some(0), "what the hook was told lies in no one's way");
+}
+
+#[test]
+fn a_hook_is_told_of_a_killed_run_and_not_of_the_one_before_it() {
+    let night = night();
+    assert_eq!(run(&night, &[]).status.code(), Some(66));
+    let old = night.path().join(format!("logs/{DT}.json"));
+    fs::File::open(&old).unwrap().set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    fs::remove_file(night.path().join("bin/nearprint")).unwrap();
+    fs::write(night.path().join("bin/nearprint"), "#!/bin/sh\nkill -9 $$\n").unwrap();
+    fs::set_permissions(night.path().join("bin/nearprint"), fs::Permissions::from_mode(0o755)).unwrap();
+    let done = run(&night, &[("NEARPRINT_ON_FAILURE", "cat >told.json")]);
+    assert_eq!(done.status.code(), Some(137));
+    assert_eq!(summary(&night.path().join("told.json"))["exit_code"], 137);
+    assert_eq!(summary(&old)["exit_code"], 66);
+}
+
+#[test]
+fn a_full_disk_of_logs_changes_no_exit_code_and_the_hook_is_told() {
+    let night = night();
+    fs::create_dir(night.path().join("logs")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", night.path().join(format!("logs/{DT}.log"))).unwrap();
+    let done = run(&night, &[("NEARPRINT_ON_FAILURE", "cat >told.json")]);
+    assert_eq!(done.status.code(), Some(66));
+    assert_eq!(summary(&night.path().join("told.json"))["exit_code"], 66);
 }
 
 #[test]
