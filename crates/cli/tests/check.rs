@@ -136,8 +136,16 @@ fn a_stale_night_says_so_and_a_damaged_one_is_mended_with_it() {
     std::fs::remove_file(night.generation(NIGHTS[1]).join("manifest.json")).unwrap();
     let (said, next) = told(&night, &[]);
     assert!(said.contains("the night is stale too") && said.contains("--no-breakers"), "{said}");
-    assert_eq!(next.as_deref(), Some(anew));
-    typed(&night, anew);
+    let mends = format!("run --config job.toml --dt {} --replace", NIGHTS[1]);
+    assert_eq!(next.as_ref(), Some(&mends));
+    // What it was made from is not guessed.
+    let refused = nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]);
+    assert!(
+        refused.code == 65 && refused.stderr.contains(&format!("--dt {} --replace", NIGHTS[1])),
+        "{}",
+        refused.stderr
+    );
+    typed(&night, &mends);
     let found = check(&night).expect_success().json();
     assert_eq!((&found["status"], &found["stale"]), (&"sound".into(), &serde_json::json!([])), "{found}");
 }

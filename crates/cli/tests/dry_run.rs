@@ -177,9 +177,25 @@ fn a_stale_night_is_made_from_the_files_that_it_was_made_from_and_from_no_others
     expect(
         &run_stale(&night, &["--no-breakers"]),
         65,
-        &["else/a.parquet", "it has changed", "the night stays as it is"],
+        &["else/a.parquet", "it has changed", "it stays as it is until then"],
     );
     assert!(snapshot(night.path()) == before);
+}
+
+#[test]
+fn a_stale_night_is_made_without_the_files_that_it_could_not_read_whatever_became_of_them() {
+    let night = Night::new("max_bad_files = 2\n");
+    let folder = night.path().join("documents/dt=2026-11-20");
+    night.documents("2026-11-20", &[("a", &text(1, 40)), ("b", &text(2, 40))]);
+    fs::write(folder.join("bad.parquet"), "no Parquet").unwrap();
+    std::os::unix::fs::symlink(".", folder.join("loop")).unwrap();
+    let made = night.run("2026-11-20", &["--no-breakers"]).expect_success().json();
+    assert_eq!(made["n_bad_files"], 2, "{made}");
+    fs::remove_file(folder.join("bad.parquet")).unwrap();
+    night.documents("2026-11-19", &[("early", &text(2, 40))]).run("2026-11-19", &["--late"]).expect_success();
+    let again = run_stale(&night, &["--no-breakers", "--json"]).expect_success().json();
+    assert_eq!((&again["nights"][0]["n_bad_files"], &again["nights"][0]["n_documents"]), (&2.into(), &2.into()));
+    assert_eq!(night.decisions("2026-11-20")["b"][0], "drop");
 }
 
 #[test]
@@ -187,7 +203,9 @@ fn the_first_stale_night_that_fails_ends_the_run() {
     let night = with_stale_nights();
     fs::remove_dir_all(night.path().join("documents/dt=2026-11-21")).unwrap();
     let failed = run_stale(&night, &["--json"]);
-    expect(&failed, 66, &["2026-11-21: ", "the night was made from it: restore it", "`nearprint run --dt 2026-11-21`"]);
+    let anew = "`nearprint run --config FILE --dt 2026-11-21 --replace`";
+    expect(&failed, 66, &["2026-11-21: ", "the night was made from it: restore it", anew]);
+    assert!(!failed.stderr.contains("hint:"), "the same command would fail again: {}", failed.stderr);
     let summary = failed.json();
     assert_eq!((summary["status"].as_str(), summary["exit_code"].as_u64()), (Some("failed"), Some(66)));
     assert_eq!(summary["n_published"], 1);

@@ -149,6 +149,11 @@ fn a_text_that_the_run_took_is_no_less_a_document_for_the_filter_by_the_limit_of
     expect(&night.run(DT, &[]), 65, &["too_large"]);
     night.run(DT, &["--max-doc-bytes", "1MiB"]).expect_success();
     assert_eq!(counts(&filter(&night, &[]).expect_success()), [2, 2, 0, 0, 0]);
+    // Nor for a stale night that is made again.
+    night.documents("2026-11-18", &[("early", &text(3, 40))]).run("2026-11-18", &["--late"]).expect_success();
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+    assert_eq!(night.decisions(DT).into_keys().collect::<Vec<_>>(), ["long", "short"]);
+    assert_eq!(night.run(DT, &["--max-doc-bytes", "1MiB"]).expect_success().json()["status"], "already_published");
     fs::remove_dir_all(night.path().join("out")).unwrap();
     assert_eq!(counts(&filter(&night, &["--as", "jsonl"]).expect_success()), [2, 2, 0, 0, 0]);
 }

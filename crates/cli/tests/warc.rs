@@ -284,6 +284,17 @@ fn the_ids_of_html_files_are_those_of_the_run_wherever_the_job_has_its_documents
     night.documents("2026-11-18", &[("early", &text(9, 80))]).run("2026-11-18", &["--late"]).expect_success();
     nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale"]).expect_success();
     assert_eq!(night.decisions(DT).into_keys().collect::<Vec<_>>(), ids);
+    let again = nearprint_in(night.path(), &[&run[..], &["--json"]].concat()).expect_success().json();
+    assert_eq!(again["status"], "already_published");
+    // A migration goes on where it ended.
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    let job = job.replace("\"store\"", "\"new-store\"").replace("\"results\"", "\"new-results\"");
+    std::fs::write(night.path().join("new.toml"), format!("profile = \"han-bigrams\"\n{job}")).unwrap();
+    let migrate = ["store", "migrate", "--config", "new.toml", "--from", "store", "--create-store", "--json"];
+    for status in ["migrated", "already_migrated"] {
+        assert_eq!(nearprint_in(night.path(), &migrate).expect_success().json()["status"], status);
+    }
+    assert_eq!(night.published_in("new-results", DT, "decisions").len(), 2);
 }
 
 #[test]

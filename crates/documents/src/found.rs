@@ -25,6 +25,9 @@ pub struct KnownFiles {
     /// Files that were passed over because their names have none of the [`endings`](crate::endings). They are not looked
     /// for.
     pub ignored: Vec<String>,
+    /// The folder of the ids of HTML files, as [`WebPages::root`](crate::WebPages::root) has it. `None` means that the place of
+    /// the documents says it.
+    pub html_root: Option<String>,
 }
 
 /// A table whose files were found.

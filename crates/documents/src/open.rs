@@ -140,10 +140,11 @@ impl Documents {
         storage: &Storage,
         place: &DocumentPlace,
         known: KnownFiles,
-        columns: DocumentColumns,
+        mut columns: DocumentColumns,
         policy: &InputPolicy,
     ) -> Result<Self> {
-        let KnownFiles { files, unusable, ignored } = known;
+        let KnownFiles { files, unusable, ignored, html_root } = known;
+        columns.web.root = html_root;
         let files = files.into_iter().map(|file| (file.url.clone(), file)).collect();
         let unusable = unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
         let found = FoundFiles { files, unusable, table: None };

@@ -1,6 +1,6 @@
 //! Published nights that are made again from the inputs that their manifests name.
 
-use nearprint_fault::{Result, key, words};
+use nearprint_fault::Result;
 use nearprint_storage::Storage;
 use nearprint_store::is_about_content;
 
@@ -15,23 +15,20 @@ pub(crate) const N_LISTED: usize = 5;
 
 /// Returns the request to make a published night again, from what it was made from. `request` says all else.
 ///
-/// A night whose manifest is lost is made from what is at the place of the documents now, since nothing says what it was made
-/// from.
-///
 /// # Errors
-/// The store has no such night. [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if inputs are gone, or
-/// else [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if some have changed.
+/// The store has no such night, or its manifest is damaged: nothing else says what it was made from.
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if inputs are gone, or else
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if some have changed.
 pub async fn made_again(storage: &Storage, request: &RunRequest, dt: &str) -> Result<RunRequest> {
     let store = open_store(storage, &request.store).await?;
-    let again = RunRequest { dt: dt.to_owned(), replace: true, ..request.clone() };
-    let manifest = match manifest_of(storage, &store, published(&store, dt)?).await {
-        Ok(manifest) => manifest,
-        Err(error) if is_about_content(&error) => {
-            tracing::warn!(dt, "{error}: the night is made from the documents that are there now");
-            return Ok(again);
-        }
-        Err(error) => return Err(error),
-    };
+    let manifest = manifest_of(storage, &store, published(&store, dt)?).await;
+    let manifest = manifest.map_err(|error| match is_about_content(&error) {
+        true => error.remedy(format!("restore it{}", anew(dt))),
+        false => error,
+    })?;
+    let mut again = RunRequest { dt: dt.to_owned(), replace: true, ..request.clone() };
+    // One that the command line of the run had counts as part of what the night was made from.
+    again.input.max_doc_bytes = manifest.max_doc_bytes.unwrap_or(again.input.max_doc_bytes);
     from_inputs_of(storage, &manifest, again, remedies(dt)).await
 }
 
@@ -47,21 +44,20 @@ pub(crate) async fn from_inputs_of(
     all.add(&request.dt, lost, known.files.len());
     all.refuse(N_LISTED, remedies)?;
     request.inputs = Some(known);
-    request.columns.web.root.clone_from(&manifest.html_root);
     Ok(request)
 }
 
 fn remedies(dt: &str) -> Remedies {
-    let anew = || {
-        words![
-            format!(", or publish {dt} from what is there now with `nearprint run --dt {dt}` and "),
-            key("replace"),
-            "; the night stays as it is"
-        ]
-    };
     Remedies {
-        gone: words!["the night was made from it: restore it", anew()],
-        changed: words!["restore it", anew()],
-        several: words!["restore them", anew()],
+        gone: format!("the night was made from it: restore it{}", anew(dt)).into(),
+        changed: format!("restore it{}", anew(dt)).into(),
+        several: format!("restore them{}", anew(dt)).into(),
     }
+}
+
+fn anew(dt: &str) -> String {
+    format!(
+        ", or make the night from what is there now, with `nearprint run --config FILE --dt {dt} --replace`; it stays as it is \
+         until then"
+    )
 }

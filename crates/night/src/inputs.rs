@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_documents::{FileRows, KnownFiles};
-use nearprint_fault::Result;
+use nearprint_documents::{BadFile, FileRows, KnownFiles};
+use nearprint_fault::{ErrorKind, Result};
 use nearprint_profile::Configuration;
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
@@ -127,22 +127,24 @@ impl JoinedNights {
     }
 }
 
-/// Looks up the inputs of a night: those that are as the run found them, and the others.
+/// Looks up the inputs of a night: those that are as the run found them, and the others. A file that the run could not read is
+/// none of the others: whatever became of it, the night is made without it.
 pub(crate) async fn known_files(storage: &Storage, manifest: &Manifest) -> Result<(KnownFiles, Vec<NightInput>)> {
-    let looked_up = manifest.inputs.iter().map(|input| {
-        let is_bad = manifest.bad_files.iter().any(|bad| bad.url == input.url);
-        async move {
-            let unusable = if is_bad { unusable(storage, input).await? } else { None };
-            match unusable {
-                Some(unusable) => Ok(Err(unusable)),
-                None => NightInput::of(storage, input.clone()).await.map(Ok),
+    let looked_up = manifest.inputs.iter().map(|input| async move {
+        let bad = manifest.bad_files.iter().find(|bad| bad.url == input.url);
+        match (NightInput::of(storage, input.clone()).await, bad) {
+            (Ok(NightInput::Changed { .. } | NightInput::Gone { .. }), Some(bad)) => {
+                former(storage, input, bad).map(Err)
             }
+            (Err(error), Some(bad)) if error.kind() == ErrorKind::BadData => former(storage, input, bad).map(Err),
+            (found, _) => found.map(Ok),
         }
     });
     let looked_up: Vec<_> = looked_up.collect();
     let looked_up: Vec<std::result::Result<NightInput, (InputFile, String)>> =
         futures::stream::iter(looked_up).buffered(LOOK_UPS_AT_ONCE).try_collect().await?;
-    let mut known = KnownFiles { ignored: manifest.ignored_inputs.clone(), ..KnownFiles::default() };
+    let (ignored, html_root) = (manifest.ignored_inputs.clone(), manifest.html_root.clone());
+    let mut known = KnownFiles { ignored, html_root, ..KnownFiles::default() };
     let mut lost = Vec::new();
     for input in looked_up {
         match input {
@@ -154,11 +156,9 @@ pub(crate) async fn known_files(storage: &Storage, manifest: &Manifest) -> Resul
     Ok((known, lost))
 }
 
-/// Returns an input that could not be read since it was no file, such as a link to nothing, if it is that still.
-async fn unusable(storage: &Storage, input: &InputRecord) -> Result<Option<(InputFile, String)>> {
-    let listing = storage.input(&input.url)?.files_below().await?;
-    let is_it = |(file, _): &(InputFile, String)| {
-        file.url == input.url && file.size == input.bytes && file.version == input.version
-    };
-    Ok(listing.unusable.into_iter().find(is_it))
+/// Returns a file that the run could not read, with the reason, as its manifest has them.
+fn former(storage: &Storage, input: &InputRecord, bad: &BadFile) -> Result<(InputFile, String)> {
+    let mut file = storage.input(&input.url)?.former(input.bytes, input.version.clone());
+    file.url.clone_from(&input.url);
+    Ok((file.without(input.deleted_rows.clone()), bad.reason.clone()))
 }

@@ -262,8 +262,9 @@ impl Compared {
 /// Returns the number of pages that a night of the new store lacks and the old one has, since their texts are in no night of the
 /// new store.
 fn n_lost_revisits(old: &Manifest, new: &Manifest) -> u64 {
-    let [old, new] = [old, new].map(|manifest| manifest.counts.documents.n_unknown_revisits);
-    new.saturating_sub(old)
+    let [old, new] = [old, new].map(|manifest| &manifest.counts.documents);
+    // A store of release 0.2.0 has no page of a revisit record.
+    new.n_unknown_revisits.saturating_sub(old.n_unknown_revisits).min(old.n_revisits)
 }
 
 /// Says in what a night of the new store differs from the one that the migration makes. The earlier nights and the states of

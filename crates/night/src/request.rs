@@ -12,7 +12,7 @@ use nearprint_fingerprint::Judge;
 use nearprint_join::LossLimit;
 use nearprint_parquet::PublishedDataset;
 use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, StubRules};
-use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig, TextFingerprinter};
+use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
 use nearprint_store::{Night, Writers};
 use nearprint_tasks::KeepKey;
@@ -279,7 +279,7 @@ impl RunRequest {
     pub(crate) fn faults(&self, storage: &Storage, spill: &Path) -> Vec<Fault> {
         let of_values = [
             check_date(&self.dt),
-            TextFingerprinter::try_new(self.profile.clone(), &self.analyzer_resources).map(drop).map_err(Fault::from),
+            self.profile.validate().map_err(Fault::from),
             self.breakers.validate(),
             self.stubs.validate(),
             self.loss_limit().map(drop),

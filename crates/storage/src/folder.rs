@@ -2,7 +2,7 @@
 //! file must be complete or absent.
 
 use std::path::{Path as LocalPath, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -140,6 +140,16 @@ impl Folder {
 
     pub(crate) fn input(&self, meta: ObjectMeta, url: String) -> InputFile {
         InputFile::new(self.backend.clone(), meta, url)
+    }
+
+    /// Returns the file that was at this place once, of this size and version. Nothing of it can be read.
+    #[must_use]
+    pub fn former(&self, size: u64, version: String) -> InputFile {
+        let last_modified = SystemTime::UNIX_EPOCH.into();
+        let meta = ObjectMeta { location: self.prefix.clone(), last_modified, size, e_tag: None, version: None };
+        let mut file = self.input(meta, self.url.clone());
+        file.version = version;
+        file
     }
 
     /// Returns the names directly below this folder, including hidden ones. The list is empty if there is no such

@@ -36,9 +36,8 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
 /// Returns the command that mends what was found, if one does.
 fn next(found: &CheckReport, config: &str) -> Option<String> {
     let mut damaged = found.problems.iter().filter_map(|problem| problem.of.night());
-    let is_stale = |dt: &str| found.stale.iter().any(|stale| stale == dt);
     match damaged.next() {
-        Some(dt) if !is_stale(dt) => Some(command_line(["run", "--config", config, "--dt", dt, "--replace"])),
+        Some(dt) => Some(command_line(["run", "--config", config, "--dt", dt, "--replace"])),
         None if !found.problems.is_empty() || found.stale.is_empty() => None,
         _ => Some(command_line(["run", "--config", config, "--stale"])),
     }
@@ -123,9 +122,10 @@ fn repair(of: &Damaged, stale: &[String]) -> String {
         Damaged::Commit => "restore them from a backup: nothing else records the state of the store".to_owned(),
         Damaged::Identity => "copy `_store.json` of the store to its outputs, or that of an output to the store".to_owned(),
         Damaged::RunFiles { dt } | Damaged::Results { dt } if stale.contains(dt) => {
-            "the night is stale too, so `nearprint run --config FILE --stale` makes it anew from the nights before it; if a \
-             breaker stops that, look at what it names, then add --no-breakers"
-                .to_owned()
+            format!(
+                "the night is stale too, so `nearprint run --config FILE --dt {dt} --replace` makes it anew from the nights before it; \
+                 if a breaker stops that, look at what it names, then add --no-breakers"
+            )
         }
         Damaged::RunFiles { dt } | Damaged::Results { dt } => {
             format!("`nearprint run --config FILE --dt {dt} --replace` writes the damaged files again")

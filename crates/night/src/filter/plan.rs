@@ -84,7 +84,7 @@ pub async fn plan_all(
         if stale {
             tracing::warn!(
                 night = night.dt,
-                "it is stale: a night before it was published later; `run --replace` decides it anew"
+                "it is stale: a night before it was published later; `run --stale` decides it anew"
             );
         }
         let manifest = &published.manifest;
