@@ -12,7 +12,7 @@ use nearprint_fingerprint::{FingerprintConfig, JudgeConfig};
 use nearprint_night::{Breakers, usual_lost_share};
 use nearprint_pipeline::{ClusterRule, PairsMode, Resources, StubRules};
 use nearprint_profile::{
-    self as profile, EarlierConfig, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig,
+    self as profile, EarlierConfig, HtmlText, JoinConfig, ProfileConfig, ProfileError, SketchConfig, TextFingerprinter,
 };
 use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
@@ -532,6 +532,13 @@ impl JobConfig {
         Ok(config)
     }
 
+    /// Returns the profile and the contents of its files, which make an analyzer together.
+    pub fn analyzed(&self) -> Result<(ProfileConfig, AnalyzerResources), Failure> {
+        let (config, resources) = (self.profile_config()?, self.analyzer_resources()?);
+        TextFingerprinter::try_new(config.clone(), &resources)?;
+        Ok((config, resources))
+    }
+
     /// Returns the same profile for a command that only fingerprints. If `bits` is given, it replaces the job's number
     /// of bits.
     pub fn fingerprint_profile(&self, bits: Option<u32>) -> Result<ProfileConfig, Failure> {
@@ -569,6 +576,21 @@ impl JobConfig {
         let names_earlier = self.join.as_ref().is_some_and(|join| join.contains_key("earlier"));
         if config.join.max_distance != base.join.max_distance && !names_earlier {
             config.join.earlier = None;
+        }
+        // What the profile's tokenizer uses, another one may refuse.
+        let tokenizer = self.tokenize.as_ref().and_then(|tokenize| tokenize.get("tokenizer")?.as_table());
+        if let Some(written) = tokenizer.filter(|written| written.contains_key("kind")) {
+            let own = &mut config.tokenize.tokenizer;
+            let unused = own.clone().without_unused();
+            if !written.contains_key("hmm") {
+                own.hmm = unused.hmm;
+            }
+            if !written.contains_key("long_run") {
+                own.long_run = unused.long_run;
+            }
+            if !written.contains_key("ngram") {
+                own.ngram = unused.ngram;
+            }
         }
         config.validate()?;
         Ok(config)
@@ -619,12 +641,22 @@ impl JobConfig {
                 *file = None;
             }
         }
+        let mut is_profile = true;
         while let Err(failure) = job.profile_config() {
+            is_profile = false;
             let is_left = job.drop_section(&failure);
             failures.push(failure);
             if !is_left {
                 break;
             }
+        }
+        // What is left of a profile may not go with its files.
+        if let Err(failure) = job.analyzed() {
+            if is_profile {
+                failures.push(failure);
+            }
+            (job.tokenize, job.sketch) = (None, None);
+            (job.user_dictionary, job.stop_words, job.idf) = (None, None, None);
         }
         if let Err(fault) = self.stubs.validate() {
             failures.push(Failure::from(fault));

@@ -27,7 +27,7 @@ fn a_written_job_file_is_right_and_never_overwrites_one() {
     assert_eq!(std::fs::read(dir.path().join("job.toml")).unwrap(), before);
     nearprint_in(dir.path(), &["store", "init", "--config", "job.toml"]).expect_success();
     nearprint_in(dir.path(), &["config", "check", "job.toml"]).expect_success();
-    support::write_documents(&dir.path().join(format!("my crawl/dt={DT}/a.parquet")), &[(Some("a"), Some("b"))]);
+    write_documents(&dir.path().join(format!("my crawl/dt={DT}/a.parquet")), &[(Some("a"), Some("b"))]);
     nearprint_in(dir.path(), &["run", "-c", "job.toml", "--dt", DT]).expect_success();
 }
 
@@ -97,17 +97,42 @@ fn a_value_that_is_wrong_for_its_meaning_is_found_by_line_and_column_too() {
 #[test]
 fn what_only_the_tokenizer_refuses_is_found_by_a_check_and_a_dry_run_too() {
     for (job, part) in [
-        ("[tokenize.tokenizer]\nngram = 0\n", "tokenizer.ngram"),
-        ("[tokenize.stop_words]\ndrop_parts_of_speech = [\"u\"]\n", "drop_parts_of_speech"),
-        ("user_dictionary = \"words.txt\"\n", "a user dictionary needs jieba"),
+        ("[tokenize.tokenizer]\nngram = 0\n", "line 6, column 1: tokenize.tokenizer.ngram: "),
+        (
+            "[tokenize.stop_words]\ndrop_parts_of_speech = [\"u\"]\n",
+            "line 6, column 1: tokenize.stop_words.drop_parts_of_speech: ",
+        ),
+        ("user_dictionary = \"words.txt\"\n", "line 5, column 1: user_dictionary: "),
     ] {
         let night = Night::new(job);
         std::fs::write(night.path().join("words.txt"), "word 3\n").unwrap();
         night.documents(DT, &[("a", &text(1, 40))]);
-        expect(&nearprint_in(night.path(), &["config", "check", "job.toml"]), 78, &[part]);
+        let checked = nearprint_in(night.path(), &["config", "check", "job.toml"]);
+        expect(&checked, 78, &[part]);
+        assert_eq!(checked.stderr.matches("job.toml: line").count(), 1, "{}", checked.stderr);
         expect(&night.run(DT, &["--dry-run"]), 78, &[part]);
         expect(&night.run(DT, &[]), 78, &[part]);
     }
+}
+
+#[test]
+fn what_is_left_of_a_profile_whose_section_is_wrong_is_no_fault_of_its_own() {
+    let job = "user_dictionary = \"words.txt\"\nbits = 33\n[tokenize.tokenizer]\nkind = \"jieba\"\nlong_run = 0\n";
+    let night = Night::new(job);
+    std::fs::write(night.path().join("words.txt"), "word 3\n").unwrap();
+    let checked = nearprint_in(night.path(), &["config", "check", "job.toml"]);
+    expect(&checked, 78, &["bits"]);
+    assert!(!checked.stderr.contains("dictionary"), "{}", checked.stderr);
+}
+
+#[test]
+fn another_tokenizer_does_not_inherit_what_it_refuses_from_the_profile() {
+    for kind in ["whitespace", "jieba", "char_ngrams"] {
+        let night = Night::new(&format!("[tokenize.tokenizer]\nkind = \"{kind}\"\n"));
+        night.documents(DT, &[("a", &text(1, 40))]);
+        night.run(DT, &[]).expect_success();
+    }
+    expect(&check("[tokenize.tokenizer]\nkind = \"jieba\"\nlong_run = 9\n"), 78, &["`tokenizer.long_run` is not used"]);
 }
 
 #[test]

@@ -172,7 +172,7 @@ impl ProfileConfig {
         if let Err(error) = self.fingerprint.validate(self.bits) {
             return invalid("fingerprint.feature_hash", &error.to_string());
         }
-        let floor = self.tokenize.min_features.largest();
+        let floor = self.tokenize.min_features.smallest();
         if let Weight::TfIdf { top: Top::Best(best) } = self.tokenize.features.weight
             && (best as usize) < floor
         {

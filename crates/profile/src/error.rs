@@ -37,7 +37,13 @@ impl From<ProfileError> for Fault {
         let fault = match &error {
             ProfileError::Config { key, reason } => Self::config(key, reason.clone()),
             ProfileError::Width { .. } => Self::usage(error.to_string()),
-            ProfileError::Tokenize(_) => Self::new(ErrorKind::Config, error.to_string()),
+            ProfileError::Tokenize(refused) => {
+                let fault = Self::new(ErrorKind::Config, error.to_string());
+                match refused.key() {
+                    Some(key) => fault.key(key),
+                    None => fault,
+                }
+            }
         };
         fault.because(error)
     }

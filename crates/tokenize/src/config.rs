@@ -262,10 +262,10 @@ pub struct MinFeatures {
 }
 
 impl MinFeatures {
-    /// Returns the largest floor of any script, which is at least 1.
+    /// Returns the smallest floor of any script, which is at least 1.
     #[must_use]
-    pub fn largest(self) -> usize {
-        self.han.max(self.unspaced.unwrap_or(self.other)).max(self.other).max(1)
+    pub fn smallest(self) -> usize {
+        self.han.min(self.unspaced.unwrap_or(self.other)).min(self.other).max(1)
     }
 }
 

@@ -110,3 +110,16 @@ pub enum TokenizeError {
         reason: &'static str,
     },
 }
+
+impl TokenizeError {
+    /// Returns the key of the job file that is refused, if it is one.
+    #[must_use]
+    pub fn key(&self) -> Option<String> {
+        match self {
+            Self::TooSmall { key, .. } | Self::UnusedByTokenizer { key, .. } => Some(format!("tokenize.{key}")),
+            Self::NoPartsOfSpeech { .. } => Some("tokenize.stop_words.drop_parts_of_speech".to_owned()),
+            Self::NoDictionary { .. } => Some("user_dictionary".to_owned()),
+            _ => None,
+        }
+    }
+}

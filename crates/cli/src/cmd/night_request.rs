@@ -77,13 +77,13 @@ fn of_job(
 ) -> Result<RunRequest, Failure> {
     let Places { documents, store, references, output } = places;
     let (keep, columns) = job.keep()?;
-    let profile = job.profile_config()?;
+    let (profile, analyzer_resources) = job.analyzed()?;
     Ok(RunRequest {
         references,
         columns,
         keep,
         source_column: job.source_column.clone(),
-        analyzer_resources: job.analyzer_resources()?,
+        analyzer_resources,
         input: job.input()?,
         pairs: job.pairs,
         max_pairs: job.max_pairs,
