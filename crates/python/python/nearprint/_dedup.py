@@ -144,7 +144,7 @@ class Deduplicator:
                 A frame that is added needs a column of ids, and the store's `output`. A store that is not there is made.
             replace: the frame takes the place of the night of that date. Without it a date that the store has is refused,
                 even if the frame is the same.
-            late: the store may have later nights.
+            late: the store may have later nights. They do not know the frame: add their frames again, with `replace`.
 
         Raises:
             ValueError: `add` is given, and there is no store, no column of ids, or no output in a folder of this machine; or

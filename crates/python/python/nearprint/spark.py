@@ -76,8 +76,8 @@ def run(
 
     Raises:
         ValueError: `workers` or `worker_memory` is below 1.
-        Error: as `nearprint.run`. If Spark does not start or gives up, `kind` is "try_again" and nothing of the night is
-            visible.
+        Error: as `nearprint.run`. If Spark does not start or gives up, `kind` is "try_again", or "config" if a package or the right
+            Python is missing, and nothing of the night is visible.
     """
     with job_file(config) as path, _engine(spark, night_of(dt), workers, worker_memory) as engine:
         arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
