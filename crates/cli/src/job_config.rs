@@ -1195,7 +1195,12 @@ mod tests {
     ];
 
     /// Keys of which another value is another history, or needs other documents: nothing is compared.
-    const NOT_COMPARED: [(&str, &str); 3] = [
+    const NOT_COMPARED: [(&str, &str); 8] = [
+        ("idf", "the default profile has no use for it, and refuses it"),
+        ("user_dictionary", "the same"),
+        ("tokenize.stop_words.drop_parts_of_speech", "the same"),
+        ("tokenize.tokenizer.hmm", "the same"),
+        ("tokenize.tokenizer.ngram", "the same"),
         ("store", "another store has other nights"),
         ("output", "a store has its nights in one output"),
         ("documents_version", "only Delta tables have versions; their files are inputs of the night"),

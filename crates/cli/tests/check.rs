@@ -341,8 +341,39 @@ fn a_table_of_changes_whose_log_is_lost_is_damaged_and_its_files_stay() {
     assert_eq!(snapshot(&changes), files);
     std::fs::rename(&lost, changes.join("_delta_log")).unwrap();
     check(&night).expect_success();
+    // No run writes a log that begins with its own set.
+    std::fs::rename(changes.join("_delta_log"), &lost).unwrap();
+    night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
+    assert!(!changes.join("_delta_log").exists());
+    assert_eq!(check(&night).code, 65);
+    std::fs::remove_dir_all(&lost).unwrap();
     // Without the folder, the table begins anew.
     std::fs::rename(&changes, &lost).unwrap();
-    night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
+    night.documents("2026-11-22", &[("y", &text(10, 60))]).run("2026-11-22", &[]).expect_success();
     check(&night).expect_success();
+}
+
+#[test]
+fn what_a_killed_first_night_left_keeps_no_table_from_being_written() {
+    let night = Night::new("");
+    night.documents("2026-11-20", &[("a", &text(1, 60))]).run("2026-11-20", &[]).expect_success();
+    let (results, left) = (night.path().join("results"), night.path().join("left"));
+    std::fs::rename(&results, &left).unwrap();
+    std::fs::remove_dir_all(night.path().join("store")).unwrap();
+    // The files of a night that was never committed, and no log.
+    for table in ["changes", "decisions", "pairs"] {
+        let folder = format!("{table}/dt=2026-11-20");
+        std::fs::create_dir_all(results.join(&folder)).unwrap();
+        for file in std::fs::read_dir(left.join(&folder)).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), results.join(&folder).join(file.file_name())).unwrap();
+        }
+    }
+    night.documents("2026-11-20", &[("b", &text(2, 60))]).run("2026-11-20", &[]).expect_success();
+    for table in ["changes", "decisions", "pairs"] {
+        assert!(results.join(table).join("_delta_log").is_dir(), "{table}");
+    }
+    check(&night).expect_success();
+    night.documents("2026-11-21", &[("c", &text(3, 60))]).run("2026-11-21", &[]).expect_success();
+    assert_eq!(check(&night).expect_success().json()["status"], "sound");
 }

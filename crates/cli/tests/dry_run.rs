@@ -199,6 +199,31 @@ fn a_stale_night_is_made_without_the_files_that_it_could_not_read_whatever_becam
 }
 
 #[test]
+fn a_night_is_stale_no_more_once_it_is_made_again_after_the_late_one_was_forgotten() {
+    let night = with_stale_nights();
+    let forget = ["store", "forget", "--config", "job.toml", "--before", DT];
+    nearprint_in(night.path(), &forget).expect_success();
+    run_stale(&night, &["--no-breakers"]).expect_success();
+    assert_eq!(run_stale(&night, &["--dry-run", "--json"]).expect_success().json()["status"], "none_stale");
+}
+
+#[test]
+fn a_stale_night_does_not_bring_forgotten_documents_back() {
+    let night = Night::new("");
+    night.documents("2026-11-21", &[("secret", &text(1, 40)), ("other", &text(2, 40))]);
+    night.run("2026-11-21", &[]).expect_success();
+    fs::write(night.path().join("ids.txt"), "secret\n").unwrap();
+    nearprint_in(night.path(), &["store", "forget", "--config", "job.toml", "--ids", "ids.txt"]).expect_success();
+    night.documents("2026-11-20", &[("early", &text(2, 40))]).run("2026-11-20", &["--late"]).expect_success();
+    expect(
+        &run_stale(&night, &["--no-breakers"]),
+        73,
+        &["1 of its documents were forgotten", "take them out of the inputs"],
+    );
+    assert_eq!(night.decisions("2026-11-21").into_keys().collect::<Vec<_>>(), ["other"]);
+}
+
+#[test]
 fn the_first_stale_night_that_fails_ends_the_run() {
     let night = with_stale_nights();
     fs::remove_dir_all(night.path().join("documents/dt=2026-11-21")).unwrap();

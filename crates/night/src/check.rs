@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
-use crate::tables::{dropped_nights, is_current, lacks_earlier_sets, missing_changes};
+use crate::tables::{dropped_nights, has_nights, is_current, lacks_earlier_sets, missing_changes};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,7 +282,7 @@ impl OutputTables {
             report.note(&Damaged::Changes, place.url(), checked)?;
         }
         match missing_changes(storage, store, output, log).await {
-            Ok(change) if lacks_earlier_sets(log, &change).await? => {
+            Ok(change) if has_nights(&self.logs) && lacks_earlier_sets(store, log, &change).await? => {
                 let reason = "its log is gone, and files of earlier sets of changes are there";
                 let url = log.table().url();
                 report.note(&Damaged::Changes, url, Err(damaged(url, reason))).map(|_| false)

@@ -10,7 +10,7 @@ use nearprint_delta::TableLog;
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{CHANGES, FileRecord, ParquetFile, StagedFile, create_folder, upload_new};
 use nearprint_pipeline::{Forgetting, Resources};
-use nearprint_storage::{NewFiles, Progress, Storage};
+use nearprint_storage::{Folder, NewFiles, Progress, Storage};
 use nearprint_store::maintain::{ForgottenIds, RunWithout, commit_forgetting, end_dead_removals, runs_without};
 use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, Writers, others_committed};
 use schemars::JsonSchema;
@@ -178,8 +178,14 @@ async fn changes_without(
     let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
     let roots: BTreeSet<&str> = store.nights().iter().map(Night::output_root).chain(of_changes).collect();
     let mut set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+    let mut outputs: Vec<Folder> = Vec::new();
     for (i, root) in roots.into_iter().enumerate() {
         let output = storage.folder(root)?;
+        // Two jobs may write one output as two texts.
+        if outputs.iter().any(|other| other.is_same_place(&output)) {
+            continue;
+        }
+        outputs.push(output.clone());
         let mut of = ChangedOutput { output: root.to_owned(), removed: Vec::new(), added: Vec::new() };
         let mut staged = Vec::new();
         let log = TableLog::open(&output, &CHANGES).await?;
@@ -191,7 +197,7 @@ async fn changes_without(
             of.removed.push(format!("{}/{}", CHANGES.name, file.path));
             add(&mut of, &mut staged, &file.dt, left);
         }
-        if Some(root) == newest {
+        if newest.is_some_and(|newest| storage.folder(newest).is_ok_and(|newest| newest.is_same_place(&output))) {
             let folder = temp.join("changes");
             create_folder(&folder)?;
             add(&mut of, &mut staged, dt, forgetting.write(&folder).await?);

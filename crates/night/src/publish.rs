@@ -74,8 +74,9 @@ pub(crate) async fn publish(
         Some(night) => plan.store.keep_run(night, &staged.run).await?,
         None => None,
     };
-    // A night of which others overruled decisions says with a commit that these count again.
-    let same = published.filter(|night| night.request == plan.digest && night.overruled.is_empty());
+    // A stale night says with a commit that it is stale no more, also if the same files come out: others overruled its decisions,
+    // or forgot a late night before it.
+    let same = published.filter(|night| night.request == plan.digest && !plan.store.is_stale(night));
     if let (Some(night), Some(of_run)) = (same, &kept)
         && let Some(of_generation) = mend(storage, plan, night, &staged, &content).await?
     {
@@ -139,7 +140,7 @@ pub(crate) async fn publish(
     roll_forward(storage, plan.store.folder(), &plan.output, Some(&request.dt)).await?;
     let store = Store::open(plan.store.folder()).await?;
     let forgotten: Vec<&Night> = plan.store.nights().iter().filter(|night| store.has_dropped(&night.dt)).collect();
-    leave(storage, plan, published.into_iter().chain(forgotten.iter().copied())).await;
+    leave(storage, plan, published.into_iter().chain(forgotten.iter().copied()).chain(&changes.overruled)).await;
     let forgotten = forgotten.into_iter().map(|night| night.dt.clone()).collect();
     Ok(Attempt::Done(Box::new(summary(plan, night, &store, forgotten, staged))))
 }
@@ -214,8 +215,8 @@ pub(crate) fn of_run(files: &[StagedFile], night: &Night) -> Vec<StagedFile> {
     files.iter().map(named).collect()
 }
 
-/// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run. A failure is only
-/// a warning: the next run into that output does it.
+/// Takes nights that were replaced or forgotten out of the tables of other outputs than that of the run, and the decisions of
+/// nights that were overruled. A failure is only a warning: the next run into that output does it.
 async fn leave(storage: &Storage, plan: &Plan, nights: impl Iterator<Item = &Night>) {
     let roots: BTreeSet<&str> = nights.map(Night::output_root).collect();
     for root in roots {

@@ -180,7 +180,8 @@ pub(crate) async fn results_without(
     }
     let files = staged.iter().map(|file| file.record.clone()).collect();
     let mut counts = manifest.counts.clone();
-    counts.stubs.retain(|class| !ids.has(&class.stub_id));
+    // An id that is cut may be one of them.
+    counts.stubs.retain(|class| !ids.has(&class.stub_id) && !class.stub_id.ends_with('…'));
     let manifest = Manifest { forgotten, files, counts, ..manifest };
     Ok(Some(ResultsLeft { files: staged, manifest }))
 }

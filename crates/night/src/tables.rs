@@ -6,7 +6,7 @@ use nearprint_delta::{TableChange, TableFile, TableLog};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{CHANGES, PUBLISHED, PublishedName};
 use nearprint_storage::{Folder, Storage};
-use nearprint_store::{Night, Store, damaged};
+use nearprint_store::{Night, Store, damaged, is_about_content};
 
 use super::manifest::Manifest;
 
@@ -42,7 +42,8 @@ pub(crate) async fn roll_forward(
         // A store that has lost its identity names its tables without one.
         let identity = opened.identity().await?.unwrap_or_default();
         // The decisions come last, so whoever finds a night there finds what it changed too.
-        if write_changes(storage, &opened, output, &mut changes, (newest, &identity), own).await?
+        let is_new = !has_nights(&logs);
+        if write_changes(storage, &opened, output, (&mut changes, is_new), (newest, &identity), own).await?
             && write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await?
         {
             write_checkpoints(std::slice::from_mut(&mut changes)).await;
@@ -93,14 +94,6 @@ async fn write_missing(
         if change.is_empty() {
             continue;
         }
-        if lacks_earlier_sets(log, &change).await? {
-            let table = log.table().url();
-            tracing::warn!(
-                table,
-                "its log is gone: restore it, or move the folder away; no set of changes is added before"
-            );
-            return Ok(true);
-        }
         let is_written = log.write(&change, newest_night, identity).await?;
         log.refresh().await?;
         if !is_written {
@@ -116,28 +109,47 @@ async fn write_changes(
     storage: &Storage,
     store: &Store,
     output: &Folder,
-    log: &mut TableLog,
+    (log, is_new): (&mut TableLog, bool),
     (newest_night, identity): (&str, &str),
     own: Option<&str>,
 ) -> Result<bool> {
     let change = match missing_changes(storage, store, output, log).await {
         Ok(change) if change.is_empty() => return Ok(true),
         Ok(change) => change,
-        Err(error) if own.is_some() => return Err(error),
+        // What cannot be read now comes later, and no other set may come before it.
+        Err(error) if own.is_some() || !is_about_content(&error) => return Err(error),
         Err(error) => {
             tracing::warn!(table = log.table().url(), %error, "a set of changes is not in the table");
             return Ok(true);
         }
     };
+    if !is_new && lacks_earlier_sets(store, log, &change).await? {
+        let table = log.table().url();
+        tracing::warn!(
+            table,
+            "its log is gone: restore it, or move the folder away; no set of changes is added before"
+        );
+        return Ok(true);
+    }
     let is_written = log.write(&change, newest_night, identity).await?;
     log.refresh().await?;
     Ok(is_written)
 }
 
-/// Returns whether a table that has no version has files of other sets of changes than the newest one: a run would write a log
-/// with that one alone. Where nothing is to be written, a first set may be on its way.
-pub(crate) async fn lacks_earlier_sets(log: &TableLog, newest: &TableChange) -> Result<bool> {
-    if newest.added.is_empty() || log.files().next().is_some() || !log.removed().is_empty() {
+/// Returns whether tables of nights name any: then the table of changes of their output has a log, unless that is lost.
+pub(crate) fn has_nights(logs: &[TableLog]) -> bool {
+    logs.iter().any(|log| log.files().next().is_some() || !log.removed().is_empty())
+}
+
+/// Returns whether a table of changes that has no version has files of other sets than the newest one, in an output that has
+/// nights: a run would write a log with that set alone. Where nothing is to be written, a first set may be on its way. A store's
+/// first set has none before it, and what else lies there a killed run has left.
+pub(crate) async fn lacks_earlier_sets(store: &Store, log: &TableLog, newest: &TableChange) -> Result<bool> {
+    if store.n_change_sets() <= 1
+        || newest.added.is_empty()
+        || log.files().next().is_some()
+        || !log.removed().is_empty()
+    {
         return Ok(false);
     }
     for night in log.table().names().await?.into_iter().filter(|name| !name.starts_with('_')) {
@@ -230,8 +242,12 @@ async fn change(
         } else if !is_current(log, night) {
             match added(output, log, night).await {
                 Ok(files) => {
-                    remove(&mut change, &night.dt);
-                    change.added.extend(files);
+                    // A file of the night that the log has stays, whatever else somebody has added to the night.
+                    let stays = |path: &str| files.iter().any(|file| file.path == path);
+                    let of_night = log.night(&night.dt).map(|file| file.path.as_str());
+                    change.removed.extend(of_night.filter(|path| !stays(path)).map(str::to_owned));
+                    let is_there = |path: &str| log.night(&night.dt).any(|file| file.path == path);
+                    change.added.extend(files.into_iter().filter(|file| !is_there(&file.path)));
                 }
                 Err(error) if own == Some(&night.dt) => return Err(error),
                 Err(error) => {

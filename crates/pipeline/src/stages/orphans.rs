@@ -17,7 +17,7 @@ use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
 use nearprint_store::{
     Dependent, ExistingDocuments, ExistingFile, JoinedNights, NewDecision, Night, Recrawls, Redecided, Redecision,
-    Shadowed, StagedRun, Store, StoredRows, Wanted, canonical_hash,
+    Shadowed, StagedRun, Store, StoredRows, Wanted, canonical_hash, is_about_content,
 };
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
@@ -126,7 +126,7 @@ impl Redeciding<'_> {
                 }
                 None => drop(vanished.insert(id.to_owned())),
             };
-            were.kept_documents((&Shadowed::default(), &Redecided::default()), was).await?;
+            passed_over(were.kept_documents((&Shadowed::default(), &Redecided::default()), was).await)?;
         }
         let before = self.store.nights_before(self.dt);
         // With the nights that leave, the rows that take no part are the same, and more is known of these nights.
@@ -135,8 +135,8 @@ impl Redeciding<'_> {
         if let Some(published) = remade {
             // Neither does it find again what it decided again then, nor documents that it had then and has no more, so that
             // their earlier states count again.
-            also = left.shadowed_with(published).await?;
-            left.decided_again_by(published, &mut also).await?;
+            also = passed_over(left.shadowed_with(published).await)?;
+            passed_over(left.decided_again_by(published, &mut also).await)?;
         }
         if gone.is_empty() && vanished.is_empty() && self.leaving.is_empty() && also.is_empty() {
             return Ok(Vec::new());
@@ -145,7 +145,7 @@ impl Redeciding<'_> {
         let leaving = self.store.nights_before(self.dt).only(self.leaving);
         let mut hashes: Vec<u32> = gone.keys().map(|&row| canonical_hash(&tonight.batch.id(row))).collect();
         hashes.extend(vanished.iter().map(|id| canonical_hash(id)));
-        leaving.kept_documents((&shadowed, &redecided), |id, _| hashes.push(canonical_hash(id))).await?;
+        passed_over(leaving.kept_documents((&shadowed, &redecided), |id, _| hashes.push(canonical_hash(id))).await)?;
         hashes.sort_unstable();
         hashes.dedup();
         let wanted = Wanted { hashes: &hashes, also: &also, shadowed: &shadowed, redecided: &redecided };
@@ -159,7 +159,7 @@ impl Redeciding<'_> {
                 forgotten.insert(id.to_owned());
             }
         };
-        leaving.kept_documents((&shadowed, &redecided), forget).await?;
+        passed_over(leaving.kept_documents((&shadowed, &redecided), forget).await)?;
         let is_of_also =
             |of: &&Dependent| also.get(left.run_and_date(of.night).0).is_some_and(|rows| rows.contains(of.row));
         let may_be_gone = |of: &&Dependent| is_of_also(of) || vanished.contains(&*of.canonical_id);
@@ -335,4 +335,16 @@ fn kept_short(tonight: Tonight<'_>) -> impl Iterator<Item = ([u8; 16], String)> 
 
 fn defect(reason: &str) -> Fault {
     Fault::internal("orphans", reason)
+}
+
+/// Passes over the damage of a night that is being replaced, or goes: nothing else can say what it would have said, and the night
+/// that stands in its place must be made all the same.
+fn passed_over<T: Default>(read: Result<T>) -> Result<T> {
+    match read {
+        Err(error) if is_about_content(&error) => {
+            tracing::warn!(%error, "documents whose canonical documents go with it are not decided again");
+            Ok(T::default())
+        }
+        other => other,
+    }
 }
