@@ -93,6 +93,27 @@ fn a_page_that_never_changes_is_not_forgotten_and_its_copy_stays_dropped() {
 }
 
 #[test]
+fn a_revisit_keeps_its_text_where_the_night_with_that_text_is_forgotten_and_its_own_night_is_made_again() {
+    for has_new_text in [true, false] {
+        let night = Night::new("keep_nights = 2\n");
+        run(&night, NIGHTS[0], &[page(B, &text(1, 80))]);
+        run(&night, NIGHTS[1], &[page(C, &text(2, 80))]);
+        let later = has_new_text.then(|| {
+            let of_now = String::from_utf8(page(B, &text(3, 80))).unwrap();
+            of_now.replace("WARC-Date: 2026-11-20T01:02:03Z", "WARC-Date: 2026-11-22T01:02:03Z").into_bytes()
+        });
+        let records = [Some(revisit_of_time(A, B, "2026-11-20T01:02:03Z")), later].into_iter().flatten();
+        run(&night, NIGHTS[2], &records.collect::<Vec<_>>());
+        let before = decided(&night, NIGHTS[2], A);
+        assert_eq!(before[0], "keep");
+        write(&night, NIGHTS[1], "a.warc.gz", &[page(C, &text(4, 80))]);
+        night.run(NIGHTS[1], &["--replace", "--no-breakers"]).expect_success();
+        nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+        assert_eq!(decided(&night, NIGHTS[2], A)[0], "keep", "with a new text: {has_new_text}");
+    }
+}
+
+#[test]
 fn a_revisit_of_another_page_has_its_text_and_is_dropped_for_it() {
     let night = Night::new("");
     // The id of the revisit is the lesser one, and its text is as long.

@@ -1,6 +1,6 @@
 //! Published nights that are made again from the inputs that their manifests name.
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::Result;
 use nearprint_storage::Storage;
 use nearprint_store::is_about_content;
 
@@ -17,7 +17,6 @@ pub(crate) const N_LISTED: usize = 5;
 ///
 /// # Errors
 /// The store has no such night, or its manifest is damaged: nothing else says what it was made from.
-/// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if documents of it were forgotten by their ids since.
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if inputs are gone, or else
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if some have changed.
 pub async fn made_again(storage: &Storage, request: &RunRequest, dt: &str) -> Result<RunRequest> {
@@ -28,13 +27,12 @@ pub async fn made_again(storage: &Storage, request: &RunRequest, dt: &str) -> Re
         false => error,
     })?;
     if manifest.n_forgotten() > 0 {
-        let reason = format!(
-            "{} of its documents were forgotten by their ids since, and its inputs may have them still: made again, it would have them \
-             back",
-            manifest.n_forgotten()
+        let n = manifest.n_forgotten();
+        tracing::warn!(
+            dt,
+            n,
+            "documents of it were forgotten by their ids: its inputs may have them still, so forget them again"
         );
-        let remedy = format!("take them out of the inputs{}, and forget them again if need be", anew(dt));
-        return Err(Fault::output_exists(dt.to_owned(), reason).remedy(remedy));
     }
     let mut again = RunRequest { dt: dt.to_owned(), replace: true, ..request.clone() };
     // One that the command line of the run had counts as part of what the night was made from.

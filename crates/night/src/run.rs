@@ -11,13 +11,13 @@ use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
     CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted,
     Join, NearDuplicates, NightJudge, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources,
-    RowSources, SpillStats, StubSearch, Tonight, count_hosts, existing_of_all, fingerprint_documents,
+    RowSources, SpillStats, StubSearch, TextsOfRevisits, Tonight, count_hosts, existing_of_all, fingerprint_documents,
     recrawls as recrawls_of, refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
 };
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, blocking, in_pool, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
-use nearprint_store::{JoinedNights, RECORDS, Store, probe_conditional_put};
+use nearprint_store::{RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::{Engine, QueryBatch};
 use rayon::prelude::*;
 
@@ -274,7 +274,7 @@ async fn stage(
     work.progress.begin(N_STEPS + judge_steps + u32::from(request.pairs == PairsMode::All));
     let ahead = expected_ahead(work, request, plan).await?;
     let earlier = with_texts(plan, request);
-    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, &earlier, ahead, work).await?;
+    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, Some(earlier), ahead, work).await?;
     work.progress.start("earlier nights", "files", 0);
     let mut recrawls = recrawls_of(&plan.store, &done.batch, &request.dt).await?;
     let counted = recrawls.counts(done.batch.n_rows);
@@ -427,11 +427,11 @@ fn n_texts(batch: &QueryBatch) -> u64 {
 }
 
 /// Returns the nights that have the texts of revisits: those before the night, also those that its commit makes the store
-/// forget. When a night was made first, it may have forgotten some of these; what it made of them then stands in for them.
-fn with_texts<'a>(plan: &'a Plan, request: &RunRequest) -> Vec<JoinedNights<'a>> {
+/// forget. When a night was made first, it may have forgotten some of these; what it made of a revisit then stands in for them.
+fn with_texts<'a>(plan: &'a Plan, request: &RunRequest) -> TextsOfRevisits<'a> {
     let published = plan.store.night(&request.dt).filter(|_| plan.store.forgotten().is_some());
-    let itself = published.map(|night| plan.store.all_nights(Origin::OWN).only(&[night]));
-    std::iter::once(plan.store.nights_before(&request.dt)).chain(itself).collect()
+    let published = published.map(|night| plan.store.all_nights(Origin::OWN).only(&[night]));
+    TextsOfRevisits { earlier: plan.store.nights_before(&request.dt), published }
 }
 
 /// Expects the time of the joins. An engine has another speed, and nothing is expected of it.

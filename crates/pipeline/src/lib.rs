@@ -36,8 +36,8 @@ pub use stages::decide::{ClusterRule, DecisionBasis, DecisionCounts, Decisions, 
 pub use stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 pub use stages::families::Families;
 pub use stages::fingerprint::{
-    FingerprintCounts, FingerprintRequest, FingerprintSummary, Fingerprinted, fingerprint, fingerprint_batch,
-    fingerprint_documents, write_quarantine, write_skipped,
+    FingerprintCounts, FingerprintRequest, FingerprintSummary, Fingerprinted, TextsOfRevisits, fingerprint,
+    fingerprint_batch, fingerprint_documents, write_quarantine, write_skipped,
 };
 pub use stages::hosts::{HostCounts, count_hosts, read_hosts, write_hosts};
 pub use stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};

@@ -25,7 +25,7 @@ mod stream;
 
 pub use batch::{
     ArrivingWords, CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, NightWords, QueryBatch, RowColumns, SkipReason,
-    Sources, WordSpill, WordsOfTexts, batch_of_stored, dataset,
+    Sources, TextOf, WordSpill, WordsOfTexts, batch_of_stored, dataset,
 };
 pub use engine::{Engine, Weighed, Workers};
 pub use file_reading::FileReading;

@@ -18,7 +18,7 @@ use nearprint_storage::{IfExists, InputFile, Progress, Storage, in_pool};
 use nearprint_store::JoinedNights;
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
-    KeepKey, QueryBatch, RowColumns, SentWords, SkipReason, TaskBatch, TaskBatches, Weighed, WordSpill,
+    KeepKey, QueryBatch, RowColumns, SentWords, SkipReason, TaskBatch, TaskBatches, TextOf, Weighed, WordSpill,
     fingerprint_task, received,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -202,12 +202,21 @@ const ROW_BYTES: u64 = 200;
 /// The number of bad rows past the limit at which a run stops, without listing them all.
 const BAD_ROWS_PAST_LIMIT: u64 = 100_000;
 
+/// The nights of the store that have the texts of revisits.
+#[derive(Debug)]
+pub struct TextsOfRevisits<'a> {
+    /// The nights before the night: the newest state of the document that a revisit names.
+    pub earlier: JoinedNights<'a>,
+    /// The night as it was published, if the store has forgotten nights since: what it made of the revisit itself.
+    pub published: Option<JoinedNights<'a>>,
+}
+
 /// Fingerprints documents that are open. The progress is told what is `ahead` of the night. Revisits have texts of the night,
-/// or else of `earlier` nights: of the first list that has the document. Without such lists, they are passed over.
+/// or else of nights of the store. Without these, they are passed over.
 pub async fn fingerprint_documents(
     request: &FingerprintRequest,
     mut documents: Documents,
-    earlier: &[JoinedNights<'_>],
+    earlier: Option<TextsOfRevisits<'_>>,
     ahead: Option<RemainingTime>,
     work: CommandContext<'_>,
 ) -> Result<Fingerprinted> {
@@ -221,7 +230,7 @@ pub async fn fingerprint_documents(
     let (resources, input) = (work.resources, &request.input);
     let threads = resources.n_threads();
     documents.limit(ReadLimits::new(resources.memory_limit, threads));
-    let revisits = if earlier.is_empty() { Revisits::PassedOver } else { Revisits::Given };
+    let revisits = if earlier.is_some() { Revisits::Given } else { Revisits::PassedOver };
     documents.treat_revisits(revisits);
     let documents = Arc::new(documents);
     let urls = FileUrls(documents.files().map(|file| file.url.clone()).collect());
@@ -256,11 +265,14 @@ pub async fn fingerprint_documents(
     let (on_duplicate_id, max_repeated_ids) = (input.on_duplicate_id, input.max_repeated_ids);
     let policy = CollectPolicy { on_duplicate_id, max_repeated_ids, left_out };
     let mut in_order = collecting.in_order(&policy, |file| urls.of(file.into()).to_owned())?;
-    for nights in earlier {
-        let wanted: Vec<&str> = in_order.wanted().into_iter().collect();
-        if !wanted.is_empty() {
-            let texts = nights.newest_texts(&wanted).await?;
-            in_order.add(&texts)?;
+    if let Some(TextsOfRevisits { earlier, published }) = earlier {
+        let lists = [(Some(earlier), TextOf::Named), (published, TextOf::Itself)];
+        for (nights, of) in lists.into_iter().filter_map(|(nights, of)| Some((nights?, of))) {
+            let wanted: Vec<&str> = in_order.wanted(of).into_iter().collect();
+            if !wanted.is_empty() {
+                let texts = nights.newest_texts(&wanted).await?;
+                in_order.add(&texts, of)?;
+            }
         }
     }
     let n_passed_revisits = in_order.n_passed_revisits();
@@ -465,7 +477,7 @@ pub async fn fingerprint_batch(
     progress: &Progress,
 ) -> Result<Fingerprinted> {
     let work = CommandContext { storage: &Storage::default(), resources, progress, engine: None };
-    fingerprint_documents(request, documents, &[], None, work).await
+    fingerprint_documents(request, documents, None, None, work).await
 }
 
 fn warn(bad_files: &[BadFile], counts: &FingerprintCounts) {
@@ -645,7 +657,7 @@ pub async fn fingerprint(
     let request = &FingerprintRequest { profile, ..request.clone() };
     progress.begin(2);
     let work = CommandContext { storage, resources, progress, engine: None };
-    let done = fingerprint_documents(request, documents, &[], None, work).await?;
+    let done = fingerprint_documents(request, documents, None, None, work).await?;
     let temp = resources.temp_dir()?;
     let metadata = [(CONFIG_DIGEST, config_digest.as_str())];
     let columns: &SchemaRef = if request.profile.bits == 128 { &WIDE_FINGERPRINTS } else { &FINGERPRINTS };

@@ -33,6 +33,15 @@ pub struct InOrder<'a> {
     n_passed_revisits: u64,
 }
 
+/// Whose text a revisit has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextOf {
+    /// That of the document that it names.
+    Named,
+    /// Its own, as an earlier execution of its night published it.
+    Itself,
+}
+
 /// A document whose record is a revisit.
 struct Revisit {
     /// Its position in the order.
@@ -121,18 +130,31 @@ impl<'a> InOrder<'a> {
         self.n_passed_revisits
     }
 
-    /// Returns the ids of the documents whose texts revisits have and no record of the night has.
+    /// Returns the ids of the documents whose texts revisits have and no record of the night has, or of the revisits themselves.
     #[must_use]
-    pub fn wanted(&self) -> BTreeSet<&str> {
-        self.revisits.iter().filter(|revisit| revisit.text.is_none()).map(|revisit| revisit.of.as_str()).collect()
+    pub fn wanted(&self, of: TextOf) -> BTreeSet<&str> {
+        let without = self.revisits.iter().filter(|revisit| revisit.text.is_none());
+        without.filter_map(|revisit| self.id_of(revisit, of)).collect()
     }
 
-    /// Gives revisits the texts that the store has of their documents.
+    /// Returns the id of the document whose text a revisit has, or its own.
+    fn id_of<'b>(&'b self, revisit: &'b Revisit, of: TextOf) -> Option<&'b str> {
+        match of {
+            TextOf::Named => Some(&revisit.of),
+            TextOf::Itself => {
+                let id = std::str::from_utf8(self.collecting.ids.get(self.order[revisit.position as usize]));
+                debug_assert!(id.is_ok(), "ids are text");
+                id.ok()
+            }
+        }
+    }
+
+    /// Gives revisits the texts that the store has of the documents that they name, or of themselves.
     ///
     /// # Errors
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the batch would take more memory than it may; the
     /// columns have other types.
-    pub fn add(&mut self, texts: &NewestTexts) -> Result<()> {
+    pub fn add(&mut self, texts: &NewestTexts, of: TextOf) -> Result<()> {
         let mut found: HashMap<&str, u32> = HashMap::new();
         for rows in &texts.stored {
             self.collecting.refuse_too_large(rows.batch.num_rows())?;
@@ -142,9 +164,11 @@ impl<'a> InOrder<'a> {
         for id in &texts.without_text {
             found.insert(id, self.add_text(Text { skipped: Some(SkipReason::Empty), ..Text::default() }));
         }
-        for revisit in self.revisits.iter_mut().filter(|revisit| revisit.text.is_none()) {
-            revisit.text = found.get(revisit.of.as_str()).copied();
+        let mut revisits = std::mem::take(&mut self.revisits);
+        for revisit in revisits.iter_mut().filter(|revisit| revisit.text.is_none()) {
+            revisit.text = self.id_of(revisit, of).and_then(|id| found.get(id).copied());
         }
+        self.revisits = revisits;
         Ok(())
     }
 

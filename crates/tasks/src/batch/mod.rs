@@ -11,7 +11,7 @@ mod words;
 
 pub(crate) use collect::BAD;
 pub use collect::{CollectPolicy, Collecting};
-pub use in_order::InOrder;
+pub use in_order::{InOrder, TextOf};
 pub use nearprint_documents::{KeepKey, LENGTH};
 pub(crate) use query_batch::{FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED};
 pub use query_batch::{QueryBatch, SkipReason, Sources};
