@@ -36,9 +36,16 @@ heartbeat() {
     curl --silent --show-error --fail --max-time 10 --output /dev/null "$NEARPRINT_HEARTBEAT_URL$1" 2>>"$log" 9>&- || say "no heartbeat"
 }
 
+# What the last run has written to the log. A log that has no end is not read.
+said() {
+    local size
+    size=$(stat -L -c %s "$log" 2>/dev/null || echo 0)
+    [ "$size" -le "$before" ] || tail -c "+$((before + 1))" "$log" | head -c "$((size - before))"
+}
+
 # The summary, if the last run has written one: a killed run has not.
 told() {
-    if [ "$summary" -nt "$log_dir/began" ]; then
+    if [ -e "$summary" ] && ! [ "$log_dir/began" -nt "$summary" ]; then
         cat "$summary"
     else
         printf '{"command":"run","dt":"%s","status":"failed","exit_code":%d}\n' "$dt" "$1"
@@ -83,7 +90,7 @@ await() {
 
 run() {
     before=$(stat -L -c %s "$log" 2>/dev/null || echo 0)
-    touch "$log_dir/began"
+    touch "$log_dir/began" || true
     await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary" "${more[@]}"
 }
 
@@ -93,7 +100,7 @@ trap stop TERM INT
 # The lock belongs to descriptor 9, which nearprint inherits: it ends with the run, however that ends.
 exec 9>"$log_dir/lock"
 # Until a run begins, no summary is of this night's tries.
-touch "$log_dir/began"
+touch "$log_dir/began" || true
 flock -n 9 || failed 75 "another run holds $log_dir/lock"
 
 # 75 means "try again", for a crawl that is late and for whatever else passes. A missing job file or store is 66.
@@ -107,5 +114,5 @@ while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
     [ -n "$stopped" ] || run
 done
 
-[ "$code" -eq 0 ] || failed "$code" "$(tail -c "+$((before + 1))" "$log" | head -c 1000000 | grep '^nearprint: error: ' | tail -n 1 || echo "no message: see the log")"
+[ "$code" -eq 0 ] || failed "$code" "$(said | grep '^nearprint: error: ' | tail -n 1 || echo "no message: see the log")"
 heartbeat ""

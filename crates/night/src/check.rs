@@ -282,7 +282,7 @@ impl OutputTables {
             report.note(&Damaged::Changes, place.url(), checked)?;
         }
         match missing_changes(storage, store, output, log).await {
-            Ok(change) if has_nights(&self.logs) && lacks_earlier_sets(store, log, &change).await? => {
+            Ok(change) if has_nights(store, &self.logs) && lacks_earlier_sets(store, log, &change).await? => {
                 let reason = "its log is gone, and files of earlier sets of changes are there";
                 let url = log.table().url();
                 report.note(&Damaged::Changes, url, Err(damaged(url, reason))).map(|_| false)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
 use nearprint_documents::{BadFile, FileRows, KnownFiles};
-use nearprint_fault::{ErrorKind, Result};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_profile::Configuration;
 use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
@@ -136,7 +136,7 @@ pub(crate) async fn known_files(storage: &Storage, manifest: &Manifest) -> Resul
             (Ok(NightInput::Changed { .. } | NightInput::Gone { .. }), Some(bad)) => {
                 former(storage, input, bad).map(Err)
             }
-            (Err(error), Some(bad)) if error.kind() == ErrorKind::BadData => former(storage, input, bad).map(Err),
+            (Err(error), Some(bad)) if is_of_place(&error) => former(storage, input, bad).map(Err),
             (found, _) => found.map(Ok),
         }
     });
@@ -154,6 +154,11 @@ pub(crate) async fn known_files(storage: &Storage, manifest: &Manifest) -> Resul
         }
     }
     Ok((known, lost))
+}
+
+/// Returns whether an error is about what stands at a place, such as a link to itself, and not about a server that does not answer.
+fn is_of_place(error: &Fault) -> bool {
+    matches!(error.kind(), ErrorKind::BadData | ErrorKind::LocalIo | ErrorKind::Permission | ErrorKind::Usage)
 }
 
 /// Returns a file that the run could not read, with the reason, as its manifest has them.

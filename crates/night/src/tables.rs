@@ -42,7 +42,7 @@ pub(crate) async fn roll_forward(
         // A store that has lost its identity names its tables without one.
         let identity = opened.identity().await?.unwrap_or_default();
         // The decisions come last, so whoever finds a night there finds what it changed too.
-        let is_new = !has_nights(&logs);
+        let is_new = !has_nights(&opened, &logs);
         if write_changes(storage, &opened, output, (&mut changes, is_new), (newest, &identity), own).await?
             && write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await?
         {
@@ -136,9 +136,10 @@ async fn write_changes(
     Ok(is_written)
 }
 
-/// Returns whether tables of nights name any: then the table of changes of their output has a log, unless that is lost.
-pub(crate) fn has_nights(logs: &[TableLog]) -> bool {
-    logs.iter().any(|log| log.files().next().is_some() || !log.removed().is_empty())
+/// Returns whether tables of nights name any of a release with the table `changes`: that has a log then, unless it is lost.
+pub(crate) fn has_nights(store: &Store, logs: &[TableLog]) -> bool {
+    let is_former = |dt: &str| store.night(dt).is_some_and(|night| night.run.is_of_release_0_2());
+    logs.iter().any(|log| log.files().any(|file| !is_former(&file.dt)))
 }
 
 /// Returns whether a table of changes that has no version has files of other sets than the newest one, in an output that has

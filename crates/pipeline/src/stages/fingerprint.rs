@@ -270,8 +270,14 @@ pub async fn fingerprint_documents(
         for (nights, of) in lists.into_iter().filter_map(|(nights, of)| Some((nights?, of))) {
             let wanted: Vec<&str> = in_order.wanted(of).into_iter().collect();
             if !wanted.is_empty() {
-                let texts = nights.newest_texts(&wanted).await?;
-                in_order.add(&texts, of)?;
+                match nights.newest_texts(&wanted).await {
+                    Ok(texts) => in_order.add(&texts, of)?,
+                    // The night itself is being made again, perhaps because it is damaged.
+                    Err(error) if of == TextOf::Itself && error.kind() == ErrorKind::BadData => {
+                        tracing::warn!(%error, "texts of revisits that the night had are unknown");
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
     }

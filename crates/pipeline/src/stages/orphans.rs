@@ -10,14 +10,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::{LossLimit, Origin, QueryRows, RowSet, Verifier};
 use nearprint_parquet::schema::{DOC_ID, REDECIDED};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
 use nearprint_store::{
     Dependent, ExistingDocuments, ExistingFile, JoinedNights, NewDecision, Night, Recrawls, Redecided, Redecision,
-    Shadowed, StagedRun, Store, StoredRows, Wanted, canonical_hash, is_about_content,
+    Shadowed, StagedRun, Store, StoredRows, Wanted, canonical_hash,
 };
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
@@ -145,7 +145,7 @@ impl Redeciding<'_> {
         let leaving = self.store.nights_before(self.dt).only(self.leaving);
         let mut hashes: Vec<u32> = gone.keys().map(|&row| canonical_hash(&tonight.batch.id(row))).collect();
         hashes.extend(vanished.iter().map(|id| canonical_hash(id)));
-        passed_over(leaving.kept_documents((&shadowed, &redecided), |id, _| hashes.push(canonical_hash(id))).await)?;
+        leaving.kept_documents((&shadowed, &redecided), |id, _| hashes.push(canonical_hash(id))).await?;
         hashes.sort_unstable();
         hashes.dedup();
         let wanted = Wanted { hashes: &hashes, also: &also, shadowed: &shadowed, redecided: &redecided };
@@ -159,7 +159,7 @@ impl Redeciding<'_> {
                 forgotten.insert(id.to_owned());
             }
         };
-        passed_over(leaving.kept_documents((&shadowed, &redecided), forget).await)?;
+        leaving.kept_documents((&shadowed, &redecided), forget).await?;
         let is_of_also =
             |of: &&Dependent| also.get(left.run_and_date(of.night).0).is_some_and(|rows| rows.contains(of.row));
         let may_be_gone = |of: &&Dependent| is_of_also(of) || vanished.contains(&*of.canonical_id);
@@ -337,11 +337,11 @@ fn defect(reason: &str) -> Fault {
     Fault::internal("orphans", reason)
 }
 
-/// Passes over the damage of a night that is being replaced, or goes: nothing else can say what it would have said, and the night
-/// that stands in its place must be made all the same.
+/// Passes over the damage of a night that is being replaced: nothing else can say what it would have said, and the night that stands
+/// in its place must be made all the same.
 fn passed_over<T: Default>(read: Result<T>) -> Result<T> {
     match read {
-        Err(error) if is_about_content(&error) => {
+        Err(error) if error.kind() == ErrorKind::BadData => {
             tracing::warn!(%error, "documents whose canonical documents go with it are not decided again");
             Ok(T::default())
         }
