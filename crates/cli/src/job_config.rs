@@ -16,7 +16,7 @@ use nearprint_profile::{
 };
 use nearprint_storage::{Roots, S3Config};
 use nearprint_store::Writers;
-use nearprint_tokenize::{Resources as AnalyzerResources, TokenizeConfig};
+use nearprint_tokenize::{Resources as AnalyzerResources, TokenizeConfig, TokenizerConfig};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -555,7 +555,13 @@ impl JobConfig {
     }
 
     fn overridden(&self, base: &ProfileConfig, bits: Option<i64>) -> Result<ProfileConfig, Failure> {
-        let mut merged = Table::try_from(base).map_err(|e| Failure::config(e.to_string()))?;
+        let mut base = base.clone();
+        let named = self.tokenize.as_ref().and_then(|tokenize| tokenize.get("tokenizer")?.get("kind"));
+        if let Some(Ok(kind)) = named.map(|kind| kind.clone().try_into()) {
+            // What the profile's tokenizer uses, another one may refuse.
+            base.tokenize.tokenizer = TokenizerConfig { kind, ..base.tokenize.tokenizer }.without_unused();
+        }
+        let mut merged = Table::try_from(&base).map_err(|e| Failure::config(e.to_string()))?;
         let invalid = |key: &str, error: &toml::de::Error| {
             // The whole error names the key within the section.
             let reason = foreign(error);
@@ -576,21 +582,6 @@ impl JobConfig {
         let names_earlier = self.join.as_ref().is_some_and(|join| join.contains_key("earlier"));
         if config.join.max_distance != base.join.max_distance && !names_earlier {
             config.join.earlier = None;
-        }
-        // What the profile's tokenizer uses, another one may refuse.
-        let tokenizer = self.tokenize.as_ref().and_then(|tokenize| tokenize.get("tokenizer")?.as_table());
-        if let Some(written) = tokenizer.filter(|written| written.contains_key("kind")) {
-            let own = &mut config.tokenize.tokenizer;
-            let unused = own.clone().without_unused();
-            if !written.contains_key("hmm") {
-                own.hmm = unused.hmm;
-            }
-            if !written.contains_key("long_run") {
-                own.long_run = unused.long_run;
-            }
-            if !written.contains_key("ngram") {
-                own.ngram = unused.ngram;
-            }
         }
         config.validate()?;
         Ok(config)

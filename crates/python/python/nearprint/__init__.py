@@ -16,7 +16,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, Union
 
 from . import _nearprint
@@ -135,8 +135,8 @@ def run(config: Config, dt: Night, *, progress: Watch = None, **options: Option)
     >>> folder.cleanup()
     """
     with job_file(config) as path, watching(progress) as called:
-        summary = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called)
-    return Summary.of_temporary(summary) if isinstance(config, Mapping) else Summary(summary)
+        said = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called)
+    return Summary.of(said, config)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -28,7 +28,7 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
         said = json.loads(lines[-1])
     except (IndexError, ValueError):
         raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind=kind, exit_code=done.returncode) from None
-    summary = Summary.of_temporary(said) if isinstance(config, Mapping) else Summary(said)
+    summary = Summary.of(said, config)
     if done.returncode == 0:
         return summary
     raise Error(str(summary.get("error", done.stderr.strip())), kind=kind, exit_code=done.returncode, summary=summary)

@@ -186,7 +186,7 @@ class Deduplicator:
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
             arguments = ["--config", str(path), "--dt", night, "--no-breakers", *arguments_of({"replace": replace, "late": late})]
             with watching(progress) as called:
-                summary = Summary.of_temporary(_nearprint.run(arguments, progress=called))
+                summary = Summary.of(_nearprint.run(arguments, progress=called), job)
             files = pathlib.Path(str(places["output"]))
             of_night = f"dt={night}/*{summary['generation']}*.parquet"
             decisions = _read(files / "decisions", of_night, ["doc_id", *names])

@@ -6,14 +6,17 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from ._job import Config
+
 
 class Summary(dict[str, Any]):
     """What the command prints with `--json`: a dictionary, which a notebook shows as a table."""
 
     @classmethod
-    def of_temporary(cls, summary: Mapping[str, Any]) -> Summary:
-        """The summary of a job whose file is there no longer, without the commands that name this file."""
-        return cls({key: value for key, value in summary.items() if key not in ("next", "hint")})
+    def of(cls, said: Mapping[str, Any], config: Config) -> Summary:
+        """What a command said of a job. If its keys were given, its file is there no longer, and no command names it."""
+        gone = ("next", "hint") if isinstance(config, Mapping) else ()
+        return cls({key: value for key, value in said.items() if key not in gone})
 
     def _repr_html_(self) -> str:
         reasons = self.get("by_reason", {})

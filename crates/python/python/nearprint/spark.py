@@ -23,7 +23,7 @@ import pathlib
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, _nearprint, own_process
@@ -81,8 +81,8 @@ def run(
     """
     with job_file(config) as path, _engine(spark, night_of(dt), workers, worker_memory) as engine:
         arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
-        summary = _nearprint.run(arguments, engine)
-    return Summary.of_temporary(summary) if isinstance(config, Mapping) else Summary(summary)
+        said = _nearprint.run(arguments, engine)
+    return Summary.of(said, config)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
