@@ -120,7 +120,7 @@ impl Settings {
                 248.. => 1000,
                 _ => 1 + usize::from(ngram % 8),
             },
-            features: FeatureConfig { shingle: if of_tokens { 1 } else { 1 + usize::from(shingle % 4) }, weight },
+            features: FeatureConfig { shingle: if of_tokens { 1 } else { 1 + usize::from(shingle % 4) }, weight, ..FeatureConfig::default() },
             bits: widths[usize::from(bits & 3) % widths.len()],
             fingerprint: FingerprintConfig { feature_hash, bit_rule: rules[usize::from(rule) % rules.len()] },
             width: usize::from(width % 5),
@@ -148,6 +148,7 @@ impl Settings {
             hmm: self.hmm,
             ngram: self.ngram,
             drop_tokens_without_alphanumeric: self.drop_symbols,
+            ..TokenizerConfig::default()
         }
     }
 }
