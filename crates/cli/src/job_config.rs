@@ -997,7 +997,7 @@ fn begins_elsewhere(path: &str, there: &Path, folder: &JobFolder) -> String {
     let (own, there) = (folder.base(), there.display());
     let here = std::env::current_dir().map_or_else(|_| "there".to_owned(), |here| format!("to {}", here.display()));
     format!(
-        "there is no {path} in {}, the folder of this job file, but there is {there}: until release 0.2.0 relative paths \
+        "there is no {path} in {}, the folder of this job file, but there is {there}: up to release 0.2.0, relative paths \
          began at the current folder; move the job file {here}, or write the whole path; if that is another one, start the \
          command in another folder",
         own.display()
