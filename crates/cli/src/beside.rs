@@ -361,8 +361,8 @@ fn pages(folder: &Path, is_page: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_page)).map(|entry| entry.path()).collect()
 }
 
-/// Returns the job at a path. What is no regular file is not read, because it could be read only once.
-fn job(path: &Path) -> Option<JobConfig> {
+/// Returns the job at a path, as far as it can be read. What is no regular file is not read, because it could be read only once.
+pub(crate) fn job(path: &Path) -> Option<JobConfig> {
     path.is_file().then(|| JobConfig::read_with_faults(path).ok()).flatten().map(|(job, _)| job)
 }
 

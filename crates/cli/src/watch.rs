@@ -4,16 +4,15 @@
 use std::ffi::OsString;
 
 use crate::args::{Cli, Command, RunArgs};
-use crate::job_config::{JobConfig, WatchConfig};
+use crate::beside::job;
+use crate::job_config::WatchConfig;
 
-/// Returns the flags that the job file of a run adds to its command line. A job file that cannot be read adds none: the run says
-/// why.
+/// Returns the flags that the job file of a run adds to its command line. What is wrong in other places of the file does not keep
+/// its files from being written; a file that is no job file adds no flag, and the run says why.
 pub fn flags_of(cli: &Cli) -> Vec<OsString> {
     let Command::Run(args) = &cli.command else { return Vec::new() };
     let RunArgs { dt: Some(dt), dry_run: false, config, .. } = args.as_ref() else { return Vec::new() };
-    // A job file that is no regular file can be read only once.
-    let job = config.is_file().then(|| JobConfig::read(config).ok()).flatten();
-    let Some(job) = job else { return Vec::new() };
+    let Some(job) = job(config) else { return Vec::new() };
     let WatchConfig { metrics_file, report, summary_file } = &job.watch;
     let asked = [
         ("--metrics-file", metrics_file, args.metrics_file.is_some()),

@@ -133,6 +133,13 @@ fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() 
         fs::read_to_string(night.path().join("job.toml")).unwrap().replace("seen/{dt}.html", "results/{dt}.html");
     fs::write(night.path().join("job.toml"), within).unwrap();
     expect(&night.run("2026-11-22", &[]), 64, &["--report", "results"]);
+    // A run that a wrong key elsewhere in the file ends leaves its files too: no summary of an earlier run stays.
+    let wrong =
+        fs::read_to_string(night.path().join("job.toml")).unwrap().replace("results/{dt}.html", "seen/{dt}.html");
+    fs::write(night.path().join("job.toml"), format!("max_bad_row = 1\n{wrong}")).unwrap();
+    expect(&night.run("2026-11-21", &[]), 78, &["max_bad_row"]);
+    let summary = fs::read_to_string(night.path().join("seen/2026-11-21.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&summary).unwrap()["code"], 78, "{summary}");
 }
 
 #[test]
