@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Night, Ran, command, expect, nearprint_in, snapshot, text, write_documents};
+use crate::support::{Night, Ran, as_nobody, command, expect, nearprint_in, snapshot, text, write_documents};
 
 const DT: &str = "2026-11-20";
 
@@ -79,10 +79,7 @@ fn a_dry_run_finds_a_store_or_output_that_may_not_be_written() {
         fs::create_dir_all(&path).unwrap();
         fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
-    let as_nobody = |args: &[&str]| {
-        let ids = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-        command(night.path(), args).wrapped(&ids).run().unwrap()
-    };
+    let as_nobody = |args: &[&str]| as_nobody(night.path(), args);
     if as_nobody(&["--version"]).code != 0 {
         return eprintln!("cannot run as another user: skipped");
     }

@@ -6,7 +6,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{self, Night, Ran, command, nearprint_in, snapshot, text, write_documents, write_fingerprints};
+use crate::support::{
+    self, Night, Ran, as_nobody, command, nearprint_in, snapshot, text, write_documents, write_fingerprints,
+};
 
 const DT: &str = "2026-11-20";
 
@@ -259,12 +261,6 @@ fn every_command_that_lists_refuses_tables() {
     }
 }
 
-/// As somebody who may not write everywhere, unlike root.
-fn as_nobody(night: &Night, args: &[&str]) -> Ran {
-    let ids = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    command(night.path(), args).wrapped(&ids).run().unwrap()
-}
-
 /// A Delta table whose log names one file of the night and not the other.
 fn table_of_one_file(night: &Night) {
     write_documents(
@@ -290,12 +286,12 @@ fn a_partition_of_a_table_is_read_as_one_though_the_table_cannot_be_listed() {
         fs::create_dir_all(night.path().join(folder)).unwrap();
         fs::set_permissions(night.path().join(folder), PermissionsExt::from_mode(mode)).unwrap();
     }
-    if as_nobody(&night, &["--version"]).code != 0 {
+    if as_nobody(night.path(), &["--version"]).code != 0 {
         return eprintln!("cannot run as another user: skipped");
     }
     let run =
         ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
-    let done = as_nobody(&night, &run).expect_success();
+    let done = as_nobody(night.path(), &run).expect_success();
     assert_eq!(done.json()["n_documents"], 1, "{}", done.stderr);
     assert!(!done.stderr.contains("forbidden"), "{}", done.stderr);
     // A folder of which this user cannot tell whether it is an Iceberg table.
@@ -304,7 +300,7 @@ fn a_partition_of_a_table_is_read_as_one_though_the_table_cannot_be_listed() {
     fs::rename(night.path().join(format!("documents/dt={DT}")), night.path().join(&plain)).unwrap();
     fs::set_permissions(&metadata, PermissionsExt::from_mode(0o700)).unwrap();
     let fingerprint = ["fingerprint", "--documents", &plain, "--output", "open/fp", "--spill-dir", "open", "--json"];
-    let done = as_nobody(&night, &fingerprint).expect_success();
+    let done = as_nobody(night.path(), &fingerprint).expect_success();
     assert_eq!(done.json()["n_documents"], 2);
     let warning = "plain: cannot tell whether this is a table, because listing metadata/ there is forbidden";
     assert_eq!(done.stderr.matches(warning).count(), 1, "{}", done.stderr);
@@ -318,7 +314,7 @@ fn a_store_or_output_that_cannot_be_written_is_found_before_the_work_and_nothing
         fs::create_dir_all(&path).unwrap();
         fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
-    if as_nobody(&night, &["--version"]).code != 0 {
+    if as_nobody(night.path(), &["--version"]).code != 0 {
         return eprintln!("cannot run as another user: skipped");
     }
     let before = snapshot(night.path());
@@ -331,7 +327,7 @@ fn a_store_or_output_that_cannot_be_written_is_found_before_the_work_and_nothing
         &["fingerprint", "--documents", &folder, "--output", "closed", "--replace", "--spill-dir", "open"],
     ];
     for command in commands {
-        let done = as_nobody(&night, command);
+        let done = as_nobody(night.path(), command);
         expect(&done, 77, &["closed: cannot write files here: permission denied"]);
         assert!(!done.stderr.contains("publish"), "{}", done.stderr);
         assert!(snapshot(night.path()) == before, "{command:?}");
@@ -427,15 +423,15 @@ fn a_folder_that_cannot_be_read_is_a_bad_file_below_the_documents_and_77_above_t
     }
     let run =
         ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
-    if as_nobody(&night, &["--version"]).code != 0 {
+    if as_nobody(night.path(), &["--version"]).code != 0 {
         return eprintln!("cannot run as another user: skipped");
     }
-    expect(&as_nobody(&night, &run), 65, &["sub: it cannot be read: Permission denied"]);
-    let passed = as_nobody(&night, &[&run[..], &["--max-bad-files", "1"]].concat()).expect_success().json();
+    expect(&as_nobody(night.path(), &run), 65, &["sub: it cannot be read: Permission denied"]);
+    let passed = as_nobody(night.path(), &[&run[..], &["--max-bad-files", "1"]].concat()).expect_success().json();
     assert_eq!((passed["n_bad_files"].as_u64(), passed["n_documents"].as_u64()), (Some(1), Some(1)));
     fs::set_permissions(night.path().join("documents").join(format!("dt={DT}")), PermissionsExt::from_mode(0o700))
         .unwrap();
-    expect(&as_nobody(&night, &[&run[..], &["--max-bad-files", "1"]].concat()), 77, &["Permission denied"]);
+    expect(&as_nobody(night.path(), &[&run[..], &["--max-bad-files", "1"]].concat()), 77, &["Permission denied"]);
 }
 
 /// A folder with a job file in `conf` and its places beside it, and a night of two documents of which one is a copy.

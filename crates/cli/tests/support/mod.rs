@@ -36,6 +36,12 @@ pub fn expect(done: &Ran, code: i32, parts: &[&str]) {
     }
 }
 
+/// `nearprint ARGS` in a folder, as somebody who may not read and write everywhere, unlike root.
+pub fn as_nobody(folder: &Path, args: &[&str]) -> Ran {
+    let ids = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    command(folder, args).wrapped(&ids).run().unwrap()
+}
+
 pub fn nearprint_in(folder: &Path, args: &[&str]) -> Ran {
     command(folder, args).run().unwrap()
 }
