@@ -69,45 +69,51 @@ async fn identify(folder: &Folder, store: &str) -> Result<String> {
 
 /// Returns the error for a place that has no store, or a store without commits.
 pub async fn missing_store(folder: &Folder) -> Fault {
-    let identity = match identity_in(folder).await {
-        Ok(identity) => identity,
-        Err(error) => return error,
-    };
-    if is_output(folder).await {
+    why_missing(folder).await.unwrap_or_else(|error| error)
+}
+
+async fn why_missing(folder: &Folder) -> Result<Fault> {
+    let identity = identity_in(folder).await?;
+    if is_output(folder).await? {
         let (mut is, mut store) = (" is no store: it is an output".to_owned(), None);
         if let Some(identity) = &identity {
             store = store_beside(folder, identity).await;
             is = format!("{is}, the results of the store {}", store.as_deref().unwrap_or(identity));
         }
         let fault = Fault::new(ErrorKind::InputMissing, words![Part::Place, is]).at(folder.url());
-        return fault.remedy("name that store").about(IsOutput { store });
+        return Ok(fault.remedy("name that store").about(IsOutput { store }));
     }
-    if had_commits(folder).await {
-        return lost_commits(folder);
+    if had_commits(folder).await? {
+        return Ok(lost_commits(folder));
     }
     let (what, remedy) = match identity {
         Some(_) => ("night in the store", "the store is made, and has no night yet: run one first"),
         None => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
     };
-    Fault::input_missing(what, folder.url().to_owned(), remedy)
+    Ok(Fault::input_missing(what, folder.url().to_owned(), remedy))
 }
 
-/// Returns whether a folder has results. One that cannot be listed has none that anybody can see.
-async fn is_output(folder: &Folder) -> bool {
-    let names = folder.names().await.unwrap_or_default();
-    names.iter().any(|name| PublishedDataset::of(name).is_some())
+/// Returns the names in a folder: none if this program may not list it, and so has written none.
+async fn names_in(folder: &Folder) -> Result<Vec<String>> {
+    match folder.names().await {
+        Err(error) if error.kind() == ErrorKind::Permission => Ok(Vec::new()),
+        names => names,
+    }
+}
+
+/// Returns whether a folder has results.
+async fn is_output(folder: &Folder) -> Result<bool> {
+    Ok(names_in(folder).await?.iter().any(|name| PublishedDataset::of(name).is_some()))
 }
 
 /// Returns whether a folder has what only commits name: pages, segments or indexes. A store of fewer than 32 nights may have none.
-/// A folder that cannot be listed has none that anybody can see.
-async fn had_commits(folder: &Folder) -> bool {
+async fn had_commits(folder: &Folder) -> Result<bool> {
     for name in [PAGES, SEGMENTS, INDEXES] {
-        let names = folder.join(name).names().await.unwrap_or_default();
-        if names.iter().any(|name| !name.starts_with('.')) {
-            return true;
+        if names_in(&folder.join(name)).await?.iter().any(|name| !name.starts_with('.')) {
+            return Ok(true);
         }
     }
-    false
+    Ok(false)
 }
 
 /// Makes the fault of a store that had commits, and has none.
@@ -169,13 +175,13 @@ impl Store {
             let is_lost = identity.is_none() && self.identity().await?.is_none();
             return if is_lost { Err(self.lost_identity()) } else { Ok(()) };
         }
-        if is_output(&self.folder).await {
+        if is_output(&self.folder).await? {
             return Err(missing_store(&self.folder).await);
         }
-        if had_commits(&self.folder).await && Self::open(&self.folder).await?.is_new() {
+        if had_commits(&self.folder).await? && Self::open(&self.folder).await?.is_new() {
             return Err(lost_commits(&self.folder));
         }
-        let n_runs = self.folder.join(RUNS).names().await.unwrap_or_default().len();
+        let n_runs = names_in(&self.folder.join(RUNS)).await?.len();
         if n_runs > 1 {
             let store = self.folder.url();
             tracing::warn!(
