@@ -26,10 +26,12 @@ macro_rules! words {
 
 mod fault;
 mod kind;
+mod numbers;
 mod said;
 mod words;
 
 pub use fault::{Fault, MissingInput, Place, Result};
 pub use kind::ErrorKind;
+pub use numbers::{and_more, counted, grouped, in_bytes, percent};
 pub use said::{foreign, one_line, quoted};
 pub use words::{Part, Words, key};

@@ -1,6 +1,6 @@
 //! Circuit breakers: a night that looks unlike any crawl is not published, and the summary says why.
 
-use nearprint_fault::{Fault, Result, Words, key, words};
+use nearprint_fault::{Fault, Result, Words, key, percent, words};
 use nearprint_join::LossLimit;
 use nearprint_pipeline::{Decisions, HostCounts, NO_SOURCE, excerpt};
 use nearprint_tasks::QueryBatch;
@@ -400,10 +400,6 @@ fn of_source(source: &str) -> String {
         NO_SOURCE => "without a source".to_owned(),
         source => format!("of source '{source}'"),
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }
 
 /// The values that the breakers look at.

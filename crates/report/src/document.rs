@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 
 use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, TableVersions, night_pattern};
 use nearprint_explain::{ExplainRequest, ExplainTexts, ExplainedPair, explain};
-use nearprint_fault::{ErrorKind, Result};
+use nearprint_fault::{ErrorKind, Result, in_bytes};
 use nearprint_night::{DocumentHistory, document_history, published_history, repeated_rows};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::numbers::in_bytes;
 
 /// The document that is explained, and where its texts are.
 #[derive(Debug, Clone)]

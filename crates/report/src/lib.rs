@@ -15,4 +15,3 @@ pub use night::{
     PageLinks, QuarantinedRow, ReportRequest, STALE, named_source, night_markdown, night_page, night_page_name,
     nights_page, recrawled, report,
 };
-pub use numbers::{and_more, counted, grouped, in_bytes, percent};

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
+use nearprint_fault::percent;
 use nearprint_night::{DocumentHistory, DocumentNight, Representative, Standing};
 use nearprint_pipeline::STUB;
-use nearprint_report::{DocumentRequest, ExplainedDocument, explain_document as explained, percent};
+use nearprint_report::{DocumentRequest, ExplainedDocument, explain_document as explained};
 
 use super::pair_text::diff;
 use super::{Outcome, Session, counted, grouped};

@@ -37,11 +37,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use nearprint_fault::{Fault, Words};
+use nearprint_fault::{Fault, Words, and_more, counted, grouped, in_bytes};
 use nearprint_measure::NightSource;
 use nearprint_pipeline::{FingerprintCounts, Resources};
 use nearprint_profile::ProfileError;
-use nearprint_report::{and_more, counted, grouped, in_bytes};
 use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
 use nearprint_tasks::Engine;
 use nearprint_tokenize::TokenizeError;

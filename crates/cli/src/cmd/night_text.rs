@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use nearprint_explain::legible;
+use nearprint_fault::percent;
 use nearprint_night::{Breakers, JoinedReference, RunCounts, RunStatus, RunSummary};
-use nearprint_report::{percent, recrawled};
+use nearprint_report::recrawled;
 
 use super::notices::noticed;
 use super::{counted, grouped};

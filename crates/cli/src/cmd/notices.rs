@@ -1,8 +1,9 @@
 //! Notices: things that a person should look at after a night.
 
 use nearprint_explain::shown_id;
+use nearprint_fault::percent;
 use nearprint_night::{Breakers, MeasuredNight, RunSummary};
-use nearprint_report::{named_source, percent};
+use nearprint_report::named_source;
 
 use super::{counted, grouped};
 

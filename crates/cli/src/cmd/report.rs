@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
-use nearprint_fault::Fault;
+use nearprint_fault::{Fault, percent};
 use nearprint_report::{
     INDEX_NAME, NightReport, Nights, PageLinks, ReportRequest, STALE, night_markdown, night_page, night_page_name,
-    nights_page, percent,
+    nights_page,
 };
 use nearprint_storage::{IfExists, OutputFile, Storage};
 use schemars::JsonSchema;

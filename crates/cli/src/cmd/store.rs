@@ -240,11 +240,11 @@ fn check_text(found: &StoreReport) -> String {
         if found.problems.is_empty() { "sound".to_owned() } else { format!("{} damaged", found.problems.len()) };
     let _ = writeln!(
         out,
-        "{}: {verdict}; {} files, {} bytes, {} rows read",
+        "{}: {verdict}; {}, {}, {} read",
         found.store,
-        found.n_files,
-        grouped(found.bytes),
-        grouped(found.n_rows)
+        counted(found.n_files, "file"),
+        counted(found.bytes, "byte"),
+        counted(found.n_rows, "row")
     );
     out
 }
@@ -337,10 +337,10 @@ fn gc_text(summary: &GcSummary) -> String {
     }
     let _ = writeln!(
         out,
-        "{}: {} files with {} bytes {} (commit {})",
+        "{}: {} with {} {} (commit {})",
         summary.store,
-        grouped(summary.n_files),
-        grouped(summary.bytes),
+        counted(summary.n_files, "file"),
+        counted(summary.bytes, "byte"),
         if summary.dry_run { "would be deleted" } else { "deleted" },
         summary.commit
     );
@@ -358,16 +358,16 @@ fn gc_text(summary: &GcSummary) -> String {
     }
     if summary.n_pruned_commits > 0 {
         let pruned = if summary.dry_run { "would be pruned" } else { "pruned" };
-        let _ = writeln!(out, "{} commits that nobody needs {pruned}", grouped(summary.n_pruned_commits));
+        let _ = writeln!(out, "{} {pruned}", counted(summary.n_pruned_commits, "unneeded commit"));
     }
     for output in &summary.foreign_outputs {
         let _ = writeln!(
             out,
-            "not searched, because it does not have this store's _store.json: {output} (a run writes it)"
+            "not searched, because this store's _store.json is not there or cannot be read: {output} (a run writes it)"
         );
     }
     if summary.n_left > 0 {
-        let _ = writeln!(out, "{} files are left: run it again", grouped(summary.n_left));
+        let _ = writeln!(out, "{} left: run it again", counted(summary.n_left, "file"));
     }
     out
 }

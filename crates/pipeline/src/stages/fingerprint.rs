@@ -10,7 +10,7 @@ use nearprint_documents::{
     BadFile, BadReason, BadRow, DocumentColumns, DocumentPlace, DocumentRange, Documents, FileRows, InputPolicy,
     PassedReason, Repeats, Revisits, RowFault, is_unfinished, row_place, spans_join, too_many_bad_files,
 };
-use nearprint_fault::{ErrorKind, Fault, Result};
+use nearprint_fault::{ErrorKind, Fault, Result, counted};
 use nearprint_parquet::schema::{CONFIG_DIGEST, FINGERPRINT, FINGERPRINTS, QUARANTINE, SKIPPED, WIDE_FINGERPRINTS};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, ReadLimits, StagedFile};
 use nearprint_profile::ProfileConfig;
@@ -551,10 +551,9 @@ fn too_many_bad_rows(
     let is_damage = is_cut_off || is_broken || none_is_good;
     let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();
     let (n, by_reason) = (bad.len() as u64, by_reason(bad));
-    let rows = if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
     let named: Vec<String> = by_reason.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
     let reasons = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
-    let reason = format!("{rows} cannot be used, {allowed} allowed{reasons}; {example}");
+    let reason = format!("{} cannot be used, {allowed} allowed{reasons}; {example}", counted(n, "row"));
     let matter = TooManyBadRows { n, by_reason, examples, is_damage };
     Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(matter)
 }

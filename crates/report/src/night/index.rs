@@ -6,7 +6,7 @@ use arrow::array::Array;
 use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
 use maud::{Markup, html};
-use nearprint_fault::Result;
+use nearprint_fault::{Result, counted, grouped, percent};
 use nearprint_night::{NightRecord, published_files, published_nights};
 use nearprint_parquet::schema::LOST_SHARE;
 use nearprint_parquet::{Columns, ParquetFile};
@@ -16,7 +16,6 @@ use super::hosts::{HostRecord, largest_hosts};
 use super::links::{after, night_page_name};
 use super::notable::dropped_share;
 use super::page::{hosts, picture, section};
-use crate::numbers::{counted, grouped, percent};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
 use crate::page::{page, pieces};
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::night_report::NightReport;
 use super::notable::{bytes_saved, dropped_share, notable, reasons, recrawled};
-use crate::numbers::{and_more, grouped, in_bytes, percent};
 use nearprint_explain::{legible, shown_id};
+use nearprint_fault::{and_more, counted, grouped, in_bytes, percent};
 
 /// Formats the report as Markdown. Ids and names are escaped, so that they are shown and make no markup and no mention.
 #[must_use]
@@ -61,11 +61,8 @@ pub(super) fn figures(night: &NightReport) -> Vec<(&'static str, String, String)
     };
     #[allow(clippy::cast_precision_loss, reason = "for people to read")]
     let input = in_bytes(record.input_bytes as f64);
-    let mut figures = vec![(
-        "Documents",
-        grouped(counts.documents.n_documents),
-        format!("in {}", crate::numbers::counted(record.n_inputs, "file")),
-    )];
+    let mut figures =
+        vec![("Documents", grouped(counts.documents.n_documents), format!("in {}", counted(record.n_inputs, "file")))];
     if counts.n_same_id > 0 {
         figures.push(("Recrawled", grouped(counts.n_same_id), recrawled(counts)));
     }

@@ -3,8 +3,8 @@
 use nearprint_night::{MeasuredNight, NO_SOURCE, RunCounts};
 
 use super::night_report::NightReport;
-use crate::numbers::{counted, grouped, percent};
 use nearprint_explain::legible;
+use nearprint_fault::{counted, grouped, percent};
 
 /// The note to readers of a stale night.
 pub const STALE: &str = "The night is stale: nights before it were added, replaced or dropped since it was made. \

@@ -4,7 +4,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use nearprint_explain::{DiffPiece, diff, legible, segments};
-use nearprint_fault::Result;
+use nearprint_fault::{Result, and_more, counted, grouped, in_bytes, percent};
 use nearprint_night::NightRecord;
 use nearprint_pipeline::{StubClass, StubSignal};
 
@@ -13,7 +13,6 @@ use super::links::{INDEX_NAME, after, night_page_name};
 use super::markdown::figures;
 use super::night_report::{Example, LargeCluster, NightReport};
 use super::notable::{dropped_share, notable, watched};
-use crate::numbers::{and_more, counted, grouped, in_bytes, percent};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
 use crate::page::{page, pieces};
 
