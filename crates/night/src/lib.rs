@@ -25,6 +25,7 @@ mod references;
 mod request;
 mod results_left;
 mod run;
+mod stage;
 mod store_commands;
 mod store_contents;
 mod summary;

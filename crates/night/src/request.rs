@@ -11,7 +11,7 @@ use nearprint_fault::{Fault, Result, key, words};
 use nearprint_fingerprint::Judge;
 use nearprint_join::LossLimit;
 use nearprint_parquet::PublishedDataset;
-use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairsMode, StubRules};
+use nearprint_pipeline::{ClusterRule, FingerprintRequest, PairRules, PairsMode, StubRules};
 use nearprint_profile::{ALGORITHM_VERSION, Configuration, ProfileConfig};
 use nearprint_storage::{Folder, Sha256Hex, Storage, is_date, redact};
 use nearprint_store::{Night, Writers};
@@ -156,6 +156,17 @@ impl RunRequest {
             create_store: false,
             job_file: None,
         }
+    }
+
+    /// Returns what makes a pair of the night, and by which rule documents are dropped.
+    ///
+    /// # Errors
+    /// Distances of the profile do not go together, or the lost share cannot be limited.
+    pub(crate) fn pair_rules(&self) -> Result<PairRules> {
+        let (join, bits) = (&self.profile.join, self.profile.bits);
+        let (verifier, own_verifier) = (join.verifier_of_earlier(bits)?, join.verifier(bits)?);
+        let (decides, loss) = (Some(self.clusters), self.loss_limit()?);
+        Ok(PairRules { itself: true, bits, verifier, own_verifier, decides, loss })
     }
 
     /// Returns the largest lost share with which a document is dropped.

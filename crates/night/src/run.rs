@@ -1,27 +1,17 @@
 //! The nightly run: it turns the documents of a date into pairs, decisions, and the store's next commit.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use nearprint_delta::TableLog;
-use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result, key, words};
-use nearprint_join::Origin;
-use nearprint_parquet::StagedFile;
-use nearprint_pipeline::{
-    CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, Fingerprinted,
-    Join, NearDuplicates, NightJudge, NightsChange, PairCounts, PairsMode, Redeciding, RemainingTime, Resources,
-    RowSources, SpillStats, StubSearch, TextsOfRevisits, Tonight, count_hosts, existing_of_all, fingerprint_documents,
-    recrawls as recrawls_of, refuse_beyond_driver, write_hosts, write_quarantine, write_run, write_skipped,
-};
+use nearprint_pipeline::{CommandContext, Resources};
 use nearprint_profile::ALGORITHM_VERSION;
-use nearprint_storage::{Progress, Storage, blocking, in_pool, remove_dead};
+use nearprint_storage::{Progress, Storage, blocking, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{RECORDS, Store, probe_conditional_put};
-use nearprint_tasks::{Engine, QueryBatch};
-use rayon::prelude::*;
+use nearprint_tasks::Engine;
 
-use super::breakers::{MeasuredNight, TrippedBreaker, lost_most};
+use super::breakers::TrippedBreaker;
 use super::changes::roll_others_forward;
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
@@ -29,16 +19,12 @@ use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
 use super::published::already_published;
 use super::request::RunRequest;
-use super::results_left::overruled;
-use super::summary::{CountsOf, RunCounts, RunStatus, RunSummary};
+use super::stage::Staging;
+use super::summary::{CountsOf, RunStatus, RunSummary};
 use super::tables::{have_night, roll_forward};
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
-
-/// The stages of a night of which the progress is shown, with one join: fingerprint, earlier nights, tables, join, decide,
-/// publish, and commit.
-const N_STEPS: u32 = 7;
 
 /// Runs a night.
 ///
@@ -226,7 +212,7 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
     let html_root = plan.documents.html_root().map(str::to_owned);
     let documents = std::mem::take(&mut plan.documents);
     let temp = work.resources.temp_dir()?;
-    let mut staged = stage(work, request, &plan, documents, temp.path()).await?;
+    let mut staged = Staging::new(work, request, &plan, temp.path())?.stage(documents).await?;
     let counted = (&staged.counts, staged.hosts.as_slice());
     staged.measured.compare(work.storage, &plan.store, request, counted).await;
     let tripped = request.breakers.tripped(&staged.measured);
@@ -254,200 +240,6 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
     publish(work.storage, request, &plan, staged, &manifest, work.progress).await
 }
 
-/// Does everything up to publication.
-async fn stage(
-    work: CommandContext<'_>,
-    request: &RunRequest,
-    plan: &Plan,
-    documents: Documents,
-    folder: &Path,
-) -> Result<Staged> {
-    if work.engine.is_some() {
-        refuse_beyond_driver(documents.n_rows(), work.resources)?;
-    }
-    let judge_steps = match (request.profile.judge(), work.engine) {
-        (None, _) => 0,
-        (Some(_), None) => 1,
-        // The texts are read first.
-        (Some(_), Some(_)) => 2,
-    };
-    work.progress.begin(N_STEPS + judge_steps + u32::from(request.pairs == PairsMode::All));
-    let ahead = expected_ahead(work, request, plan).await?;
-    let earlier = with_texts(plan, request);
-    let mut done = fingerprint_documents(&request.fingerprint_request(), documents, Some(earlier), ahead, work).await?;
-    work.progress.start("earlier nights", "files", 0);
-    let mut recrawls = recrawls_of(&plan.store, &done.batch, &request.dt).await?;
-    let counted = recrawls.counts(done.batch.n_rows);
-    let mut sources = RowSources::of(&done.batch);
-    let own_verifier = request.profile.join.verifier(request.profile.bits)?;
-    let verifier = request.profile.join.verifier_of_earlier(request.profile.bits)?;
-    let search = StubSearch {
-        store: &plan.store,
-        batch: &done.batch,
-        sources: &sources,
-        recrawls: &recrawls,
-        verifier: own_verifier,
-        rules: request.stubs,
-        resources: work.resources,
-    };
-    let (stubs, rows) = search.find().await?;
-    if stubs.n() > 0 {
-        // From here on, the night does not have them.
-        sources = sources.without(&rows);
-        done.batch = done.batch.without(&rows);
-        recrawls = recrawls_of(&plan.store, &done.batch, &request.dt).await?;
-    }
-    done.batch.put_first(|row| recrawls.is_incumbent(row));
-    // Of equal texts, a record that has the text stays, rather than a revisit that has another document's.
-    done.batch.put_revisits_last(|row| recrawls.is_same(row));
-    // A document that the commit forgets represents none of tonight.
-    let leaving = plan.leaving(request);
-    let own = plan.store.nights_before(&request.dt).without(&leaving);
-    let stores: Vec<_> = plan.references.nights().chain([own]).collect();
-    let ExistingOfAll { existing, short, n_live_rows } = existing_of_all(&stores, &recrawls, &done.batch).await?;
-    let references = plan.references.joined(&n_live_rows);
-    let mut files = write_skipped(&done.batch, folder, "skipped")?;
-    files.extend(write_quarantine(&done, folder, "quarantine")?);
-    let bad_files = done.bad_files();
-    let Fingerprinted { batch, counts: documents, texts, .. } = done;
-    let bits = request.profile.bits;
-    let held_bytes = recrawls.memory_bytes() + sources.memory_bytes();
-    let (decides, loss) = (Some(request.clusters), request.loss_limit()?);
-    let (names, judge) = (plan.references.names(), request.profile.judge().map(|judge| NightJudge::new(judge, texts)));
-    let join = Join {
-        existing,
-        references: names.clone(),
-        itself: true,
-        bits,
-        verifier,
-        own_verifier,
-        decides,
-        loss,
-        judge,
-        held_bytes,
-    };
-    let redeciding = Redeciding {
-        store: &plan.store,
-        dt: &request.dt,
-        leaving: &leaving,
-        references: plan.references.nights().collect(),
-        names: names.clone(),
-        bits,
-        verifier,
-        own_verifier,
-        clusters: request.clusters,
-        loss,
-    };
-    let near = NearDuplicates::new(batch, join, work).await?;
-    let (written, pairs, spill, found) = write_pairs(&near, request, folder).await?;
-    files.extend(written);
-    let (n_existing, n_tables, n_slices) = (near.n_existing(), near.n_tables(), near.n_slices());
-    let judged = near.judge_counts();
-    let (batch, rows) = near.into_batch();
-    work.progress.start("decide", "documents", 0);
-    let decisions = Decisions::new(&batch, &rows, found, short, names)?;
-    let families = Families::of_night(&plan.store.nights_before(&request.dt), &batch, &decisions, &recrawls).await?;
-    let family_of = |row| families.of_row(&batch, &decisions, row);
-    let run_folder = folder.join("run");
-    // Neither reads what the other writes.
-    let (written, run) = in_pool(|| {
-        rayon::join(
-            || decisions.write(&batch, &recrawls, family_of, &stubs, folder),
-            || write_run(&batch, &decisions, &recrawls, &families, &plan.config_digest, &run_folder),
-        )
-    });
-    files.extend(written?);
-    let run = run?;
-    files.extend(stubs.write(folder)?);
-    let hosts = count_hosts(&batch, &sources, &decisions, &recrawls, &stubs);
-    files.extend(write_hosts(&hosts, folder)?);
-    let tonight = Tonight {
-        batch: &batch,
-        rows: &rows,
-        decisions: &decisions,
-        recrawls: &recrawls,
-        families: &families,
-        run: &run,
-    };
-    let again = redeciding.decide(tonight, folder, work).await?;
-    let DecidedOrphans { files: redecided, redecisions, n_orphaned, n_restored } = again;
-    let run = run.redeciding(&run_folder, &plan.config_digest, &redecisions)?;
-    files.extend(redecided);
-    files.sort_by(|a, b| a.record.name.cmp(&b.record.name));
-    let tonight = DecidedNight {
-        batch: &batch,
-        decisions: &decisions,
-        recrawls: &recrawls,
-        redecisions: &redecisions,
-        run: &run,
-    };
-    let (store, dt) = (&plan.store, Some(request.dt.as_str()));
-    let changes = NightsChange { store, dt, tonight: Some(tonight), leaving: &leaving }.write(folder).await?;
-    let measured = MeasuredNight::of(&batch, &decisions, &hosts, &request.breakers, loss);
-    let counts = RunCounts {
-        documents,
-        n_existing,
-        n_same_id: counted.n_same + counted.n_changed,
-        by_recrawl: Some(counted),
-        pairs,
-        judge: judged,
-        decisions: decisions.counts(&stubs),
-        n_orphaned,
-        n_restored,
-        n_texts: Some(n_texts(&batch)),
-        stubs: stubs.largest(),
-        sources: lost_most(&hosts),
-    };
-    let overruled = match plan.store.night(&request.dt).is_some_and(|night| run.is_like(&night.run)) {
-        true => Vec::new(),
-        false => overruled(work.storage, &plan.store, &request.dt, folder).await?,
-    };
-    Ok(Staged {
-        files,
-        run,
-        changes,
-        overruled,
-        bad_files,
-        counts,
-        hosts,
-        references,
-        spill,
-        n_tables,
-        n_slices,
-        measured,
-    })
-}
-
-/// Counts the different texts of a batch.
-fn n_texts(batch: &QueryBatch) -> u64 {
-    let mut hashes: Vec<&[u8; 16]> = batch.rows().filter_map(|row| batch.text_hashes.get(row)).collect();
-    in_pool(|| hashes.par_sort_unstable());
-    hashes.dedup();
-    hashes.len() as u64
-}
-
-/// Returns the nights that have the texts of revisits: those before the night, also those that its commit makes the store
-/// forget. When a night was made first, it may have forgotten some of these; what it made of a revisit then stands in for them.
-fn with_texts<'a>(plan: &'a Plan, request: &RunRequest) -> TextsOfRevisits<'a> {
-    let published = plan.store.night(&request.dt).filter(|_| plan.store.forgotten().is_some());
-    let published = published.map(|night| plan.store.all_nights(Origin::OWN).only(&[night]));
-    TextsOfRevisits { earlier: plan.store.nights_before(&request.dt), published }
-}
-
-/// Expects the time of the joins. An engine has another speed, and nothing is expected of it.
-async fn expected_ahead(work: CommandContext<'_>, request: &RunRequest, plan: &Plan) -> Result<Option<RemainingTime>> {
-    if work.engine.is_some() {
-        return Ok(None);
-    }
-    let own = plan.store.nights_before(&request.dt).without(&plan.leaving(request));
-    let nights = plan.references.nights().chain([own]);
-    let existing: Vec<u64> = nights.flat_map(|nights| nights.n_fingerprints()).collect();
-    let (bits, join) = (request.profile.bits, &request.profile.join);
-    let limits = (bits, join.verifier_of_earlier(bits)?, join.verifier(bits)?);
-    let n_joins = 1 + u32::from(request.pairs == PairsMode::All);
-    RemainingTime::new(&existing, limits, n_joins, work.resources).await.map(Some)
-}
-
 /// Returns the summary of a night that breakers stopped. Nothing was published.
 fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
     RunSummary {
@@ -469,22 +261,4 @@ fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<Tripp
         breakers: tripped,
         measured: Some(staged.measured),
     }
-}
-
-/// Writes the pairs. Decisions follow from the forest's candidates, whichever pairs are written.
-async fn write_pairs(
-    near: &NearDuplicates,
-    request: &RunRequest,
-    folder: &Path,
-) -> Result<(Vec<StagedFile>, PairCounts, SpillStats, DecisionBasis)> {
-    let (files, pairs, spill, found) = match request.pairs {
-        PairsMode::Forest => near.write_forest(folder).await?,
-        PairsMode::All => {
-            let (files, counts, spill) = near.write_all(folder, request.max_pairs).await?;
-            let (more, found) = near.forest_state().await?;
-            (files, counts, spill.plus(more), found)
-        }
-    };
-    let nothing = || Fault::internal("forest", "nothing to decide by");
-    Ok((files, pairs, spill, found.ok_or_else(nothing)?))
 }

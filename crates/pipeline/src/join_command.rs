@@ -16,7 +16,7 @@ use crate::operators::reduce::SpillStats;
 use crate::overlaps;
 use crate::resources::Resources;
 use crate::stages::existing::ReferenceNames;
-use crate::stages::join::{Join, NearDuplicates, PairCounts, PairsMode};
+use crate::stages::join::{Join, NearDuplicates, PairCounts, PairRules, PairsMode};
 
 /// The stages of a join of which the progress is shown: load, tables, join, publish.
 const N_STEPS: u32 = 4;
@@ -142,9 +142,8 @@ pub async fn join(
     let batch = dataset::load(&queries, request.bits, needs_sketch, resources.counted_bytes()).await?;
     let started = Instant::now();
     let (itself, bits, decides, loss) = (request.itself, request.bits, None, LossLimit::NONE);
-    let (references, held_bytes) = (ReferenceNames::default(), 0);
-    let judge = None;
-    let join = Join { existing, references, itself, bits, verifier, own_verifier, decides, loss, judge, held_bytes };
+    let rules = PairRules { itself, bits, verifier, own_verifier, decides, loss };
+    let join = Join { existing, references: ReferenceNames::default(), rules, judge: None, held_bytes: 0 };
     let near = NearDuplicates::new(batch, join, CommandContext { storage, resources, progress, engine: None }).await?;
     let temp = near.runner.temp.path();
     let (staged, counts, spill) = match request.pairs {

@@ -40,7 +40,7 @@ pub use stages::fingerprint::{
     fingerprint_batch, fingerprint_documents, write_quarantine, write_skipped,
 };
 pub use stages::hosts::{HostCounts, count_hosts, read_hosts, write_hosts};
-pub use stages::join::{Join, NearDuplicates, PairCounts, PairsMode, refuse_beyond_driver};
+pub use stages::join::{Join, NearDuplicates, PairCounts, PairRules, PairsMode, refuse_beyond_driver};
 pub use stages::judge::{JudgeCounts, NightJudge, read_undecided};
 pub use stages::orphans::{DecidedOrphans, Redeciding, Tonight};
 pub use stages::sources::{NO_SOURCE, RowSources};

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::{LossLimit, Origin, QueryRows, RowSet, Verifier};
+use nearprint_join::{Origin, QueryRows, RowSet};
 use nearprint_parquet::schema::{DOC_ID, REDECIDED};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
@@ -22,10 +22,10 @@ use nearprint_store::{
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
 use crate::context::CommandContext;
-use crate::stages::decide::{ClusterRule, DecidedAgain, Decisions};
+use crate::stages::decide::{DecidedAgain, Decisions};
 use crate::stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 use crate::stages::families::Families;
-use crate::stages::join::{Join, NearDuplicates};
+use crate::stages::join::{Join, NearDuplicates, PairRules};
 
 /// Tonight's documents, as the run has decided and staged them.
 #[derive(Clone, Copy)]
@@ -56,16 +56,8 @@ pub struct Redeciding<'a> {
     pub references: Vec<JoinedNights<'a>>,
     /// The names of the reference stores.
     pub names: ReferenceNames,
-    /// The bits of a fingerprint.
-    pub bits: u32,
-    /// What makes a pair of an orphan and another document.
-    pub verifier: Verifier,
-    /// What makes a pair of two orphans.
-    pub own_verifier: Verifier,
-    /// The rule by which documents are dropped.
-    pub clusters: ClusterRule,
-    /// The largest lost share with which the rule drops a document.
-    pub loss: LossLimit,
+    /// What makes a pair, and by which rule documents are dropped: as in the night.
+    pub rules: PairRules,
 }
 
 /// The documents that a night decided again.
@@ -213,20 +205,8 @@ impl Redeciding<'_> {
             + tonight.rows.memory_bytes()
             + tonight.recrawls.memory_bytes()
             + Decisions::bytes_of(tonight.batch.len());
-        let Self { names: references, bits, verifier, own_verifier, clusters, loss, .. } = self;
-        let (itself, decides) = (true, Some(clusters));
-        let join = Join {
-            existing,
-            references: references.clone(),
-            itself,
-            bits,
-            verifier,
-            own_verifier,
-            decides,
-            loss,
-            judge: None,
-            held_bytes,
-        };
+        let references = self.names;
+        let join = Join { existing, references: references.clone(), rules: self.rules, judge: None, held_bytes };
         let progress = Progress::default();
         let work = CommandContext { progress: &progress, engine: None, ..work };
         let near = NearDuplicates::new(batch, join, work).await?;

@@ -20,7 +20,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
-use nearprint_join::{Forest, Gathered, LossLimit, QueryRows, Verifier, WordKeys};
+use nearprint_join::{Forest, Gathered, QueryRows, Verifier, WordKeys};
 
 use crate::context::CommandContext;
 use crate::error::of_datafusion;
@@ -38,10 +38,11 @@ use nearprint_tasks::{ClassPairs, KeyQueries, MapContext, MapCounts, QueryBatch,
 use map_phase::{Judging, MapPhase, Reduced};
 use map_tasks::MapTasks;
 use pairs::PairNames;
-use planning::{PassMemory, Planned, Planning, Rules};
+use planning::{PassMemory, Planned, Planning};
 
 pub use memory::refuse_beyond_driver;
 pub use pairs::{PairCounts, PairsMode};
+pub use planning::PairRules;
 
 /// The existing fingerprints to join with a batch, and the settings of the join.
 pub struct Join {
@@ -49,19 +50,8 @@ pub struct Join {
     pub existing: Existing,
     /// The names of the reference stores.
     pub references: ReferenceNames,
-    /// Whether the batch is joined with itself too.
-    pub itself: bool,
-    /// The bits of a fingerprint.
-    pub bits: u32,
-    /// What makes a pair of a document of the batch and an existing one.
-    pub verifier: Verifier,
-    /// What makes a pair of two documents of the batch, as far as the judge does not read their texts. Words of sketches find
-    /// existing documents alone.
-    pub own_verifier: Verifier,
-    /// The rule by which decisions follow. `None` means that only pairs are asked for.
-    pub decides: Option<ClusterRule>,
-    /// The largest lost share with which the rule drops a document.
-    pub loss: LossLimit,
+    /// What makes a pair, and what follows from it.
+    pub rules: PairRules,
     /// The judge of the pairs that sketches leave undecided, if the batch has texts of its own.
     pub judge: Option<NightJudge>,
     /// The bytes that the caller holds meanwhile.
@@ -73,7 +63,7 @@ pub struct NearDuplicates {
     pub(crate) batch: Arc<QueryBatch>,
     pub(crate) rows: Arc<QueryRows>,
     class_fingerprints: Arc<Vec<u64>>,
-    rules: Rules,
+    rules: PairRules,
     references: ReferenceNames,
     judge: Option<Arc<NightJudge>>,
     map: MapPhase,
@@ -92,17 +82,14 @@ impl NearDuplicates {
     /// Plans the join, and builds the tables.
     pub async fn new(batch: QueryBatch, join: Join, work: CommandContext<'_>) -> Result<Self> {
         let (resources, progress) = (work.resources, work.progress.clone());
-        let Join { existing, references, itself, bits, verifier, own_verifier, decides, loss, judge, held_bytes } =
-            join;
-        let rules = Rules { itself, verifier, own_verifier, decides, loss };
+        let Join { existing, references, rules, judge, held_bytes } = join;
         let n_existing = existing.n_live_rows;
         let workers = work.engine.map(|engine| engine.workers()).transpose()?;
         progress.start("tables", "fingerprints", 0);
         let planning = Planning {
-            bits,
             rules,
             n_existing,
-            runs: existing.files.iter().map(|f| existing_run(&f.parquet, bits)).collect(),
+            runs: existing.files.iter().map(|f| existing_run(&f.parquet, rules.bits)).collect(),
             held_bytes,
             kernel: resources.join_kernel()?,
             workers,
@@ -110,7 +97,7 @@ impl NearDuplicates {
         };
         let planned = blocking("tables", move || planning.plan(batch)).await?;
         let Planned { batch, rows, class_fingerprints, queries, piece_rows, words_at_once, memory, runner } = planned;
-        let (existing, of_fingerprints, of_words) = by_url(existing, verifier.words != WordKeys::NONE);
+        let (existing, of_fingerprints, of_words) = by_url(existing, rules.verifier.words != WordKeys::NONE);
         let tasks = MapTasks {
             existing: Arc::new(existing),
             of_fingerprints,
@@ -123,7 +110,7 @@ impl NearDuplicates {
         };
         let (engine, storage) = (work.engine.cloned(), work.storage.clone());
         let map = MapPhase { tasks, engine, storage, progress, counts: Arc::default() };
-        let judge = judge.filter(|_| itself).map(Arc::new);
+        let judge = judge.filter(|_| rules.itself).map(Arc::new);
         let (batch, rows, class_fingerprints) = (Arc::new(batch), Arc::new(rows), Arc::new(class_fingerprints));
         Ok(Self { batch, rows, class_fingerprints, rules, references, judge, map, memory, runner })
     }

@@ -19,17 +19,20 @@ const READ_AHEAD_SHARE: usize = 16;
 
 /// What makes a pair, and what follows from it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub struct PairRules {
     /// Whether the batch is joined with itself too.
-    pub(super) itself: bool,
+    pub itself: bool,
+    /// The bits of a fingerprint.
+    pub bits: u32,
     /// What makes a pair of a document of the batch and an existing one.
-    pub(super) verifier: Verifier,
-    /// What makes a pair of two documents of the batch, as far as their texts are not read. Words are no keys here.
-    pub(super) own_verifier: Verifier,
-    /// The rule by which decisions follow from the forest pass. `None` means that there are no decisions.
-    pub(super) decides: Option<ClusterRule>,
+    pub verifier: Verifier,
+    /// What makes a pair of two documents of the batch, as far as the judge does not read their texts. Words of sketches find
+    /// existing documents alone.
+    pub own_verifier: Verifier,
+    /// The rule by which decisions follow from the forest pass. `None` means that only pairs are asked for.
+    pub decides: Option<ClusterRule>,
     /// The largest lost share with which the rule drops a document.
-    pub(super) loss: LossLimit,
+    pub loss: LossLimit,
 }
 
 /// What the passes of a join may hold beside its tables.
@@ -43,8 +46,7 @@ pub(super) struct PassMemory {
 
 /// What a join is planned by.
 pub(super) struct Planning {
-    pub(super) bits: u32,
-    pub(super) rules: Rules,
+    pub(super) rules: PairRules,
     pub(super) n_existing: u64,
     /// The runs of the existing files.
     pub(super) runs: Vec<ExistingRun>,
@@ -75,10 +77,10 @@ pub(super) struct Planned {
 impl Planning {
     /// Groups the batch, plans the join within the memory that is left, and builds the tables.
     pub(super) fn plan(self, batch: QueryBatch) -> Result<Planned> {
-        let Self { bits, rules, n_existing, runs, held_bytes, kernel, workers, resources } = self;
+        let Self { rules, n_existing, runs, held_bytes, kernel, workers, resources } = self;
         let read_ahead_bytes = READ_AHEAD_BYTES.min(resources.counted_bytes() / READ_AHEAD_SHARE);
         let (batch, rows, values) = group(batch, rules.decides, &resources)?;
-        let keys = keys_of(bits, (rules.verifier, rules.own_verifier), rules.itself, !runs.is_empty());
+        let keys = keys_of(rules.bits, (rules.verifier, rules.own_verifier), rules.itself, !runs.is_empty());
         let has_words = keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
         let class_fingerprints = if has_words { rows.class_values(&values) } else { Vec::new() };
         let of_keys = match keys.as_slice() {
