@@ -504,7 +504,7 @@ fn a_place_that_lies_below_the_current_folder_alone_is_refused_with_what_became_
     let parts = [
         "conf/job.toml: line 1, column 1: documents: there is no documents in",
         &there,
-        "until release 0.2.0",
+        "up to release 0.2.0",
         "move the job file to",
     ];
     expect(&nearprint_in(night.path(), &run), 78, &parts);

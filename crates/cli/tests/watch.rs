@@ -139,7 +139,7 @@ fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() 
     fs::write(night.path().join("job.toml"), format!("max_bad_row = 1\n{wrong}")).unwrap();
     expect(&night.run("2026-11-21", &[]), 78, &["max_bad_row"]);
     let summary = fs::read_to_string(night.path().join("seen/2026-11-21.json")).unwrap();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&summary).unwrap()["code"], 78, "{summary}");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&summary).unwrap()["exit_code"], 78, "{summary}");
 }
 
 #[test]

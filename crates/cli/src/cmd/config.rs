@@ -34,7 +34,7 @@ pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
         ConfigCommand::Init(args) => init(args),
         ConfigCommand::Check(args) => check(global, args),
         ConfigCommand::Schema => {
-            let schema = job_config::schema();
+            let schema = job_config::schema::schema();
             let text = format!("{schema:#}\n");
             Ok(Report::new("config schema", "done", &JobSchema { schema }, Spent::default(), text))
         }

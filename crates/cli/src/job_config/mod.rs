@@ -4,7 +4,7 @@ mod faults;
 mod input;
 mod places;
 mod profile;
-mod schema;
+pub mod schema;
 mod settings;
 
 use std::num::{NonZeroU16, NonZeroU32};
@@ -18,7 +18,7 @@ use nearprint_profile::{HtmlText, JoinConfig, SketchConfig};
 use nearprint_storage::S3Config;
 use nearprint_store::Writers;
 use nearprint_tokenize::TokenizeConfig;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use toml::Table;
 
@@ -28,8 +28,6 @@ use crate::exit_code::Failure;
 use crate::job_folder::JobFolder;
 use crate::time_zone::zone;
 
-pub use schema::schema;
-use schema::{path, paths, profile_names};
 
 /// A job file of nearprint, in TOML. jobs/nightly.toml explains the keys with their defaults.
 ///
@@ -192,6 +190,20 @@ pub struct JobConfig {
     text: String,
     #[serde(skip)]
     folder: JobFolder,
+}
+
+/// The names of the profiles, of which the schema lists all.
+fn profile_names() -> Vec<&'static str> {
+    nearprint_profile::profiles().map(|(name, ..)| *name).collect()
+}
+
+/// The schema of a path or URL, which begins at the folder of the job file if it is relative.
+fn path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "path" })
+}
+
+fn paths(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": path(generator) })
 }
 
 impl Default for JobConfig {

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::JobConfig;
 use super::profile::SECTIONS;
@@ -46,20 +45,6 @@ fn optional(table: &mut serde_json::Value) {
     let serde_json::Value::Object(table) = table else { return };
     table.remove("required");
     properties(table).for_each(|(_, value)| optional(value));
-}
-
-/// The names of the profiles, of which the schema lists all.
-pub(super) fn profile_names() -> Vec<&'static str> {
-    nearprint_profile::profiles().map(|(name, ..)| *name).collect()
-}
-
-/// The schema of a path or URL, which begins at the folder of the job file if it is relative.
-pub(super) fn path(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "format": "path" })
-}
-
-pub(super) fn paths(generator: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "items": path(generator) })
 }
 
 #[cfg(test)]
