@@ -6,7 +6,7 @@ use std::path::Path;
 use nearprint_harness::{delta, folder};
 
 use crate::orphans::corpus;
-use crate::support::{Night, nearprint_in, text};
+use crate::support::{Night, expect, nearprint_in, text};
 
 /// A row: (change, text_changed, of_dt, what the document is then, what it was before). A decision is (decision,
 /// canonical, reference, reason).
@@ -276,4 +276,32 @@ fn a_damaged_night_can_be_made_again_or_dropped_though_nobody_knows_what_goes_wi
         assert!(done.code == 0 && done.stderr.contains("begins anew with the corpus"), "{drops}: {}", done.stderr);
         nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
     }
+}
+
+#[test]
+fn nothing_leaves_a_store_while_an_output_that_would_have_to_say_so_is_not_there() {
+    let night = Night::new("");
+    for (dt, seed) in [("2026-11-19", 1), ("2026-11-20", 2)] {
+        night.documents(dt, &[(dt, &text(seed, 40))]).run(dt, &[]).expect_success();
+    }
+    let (results, away) = (night.path().join("results"), night.path().join("away"));
+    std::fs::write(night.path().join("ids.txt"), "2026-11-19\n").unwrap();
+    std::fs::rename(&results, &away).unwrap();
+    std::fs::create_dir(&results).unwrap();
+    let commits = || std::fs::read_dir(night.path().join("store/_commits")).unwrap().count();
+    let before = commits();
+    let leaving: [&[&str]; 3] = [
+        &["store", "drop-night", "store", "--dt", "2026-11-20"],
+        &["store", "forget", "store", "--before", "2026-11-20"],
+        &["store", "forget", "store", "--ids", "ids.txt"],
+    ];
+    for command in leaving {
+        expect(&nearprint_in(night.path(), command), 66, &["results", "check that its disk is mounted"]);
+        assert_eq!(std::fs::read_dir(&results).unwrap().count(), 0, "{command:?} wrote beside the results");
+    }
+    assert_eq!(commits(), before);
+    std::fs::remove_dir(&results).unwrap();
+    std::fs::rename(&away, &results).unwrap();
+    nearprint_in(night.path(), leaving[0]).expect_success();
+    assert_changes_fold(&night, &["2026-11-19"], "a night was dropped");
 }

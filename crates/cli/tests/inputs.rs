@@ -100,6 +100,12 @@ fn formats_that_are_not_read_are_refused_with_a_command_that_converts_them() {
         ("pages.feather", b"FEA1", "it is Arrow IPC (Feather)"),
         ("pages.avro", b"Obj\x01", "read_avro("),
         ("pages.orc", b"ORC", "pyarrow.orc"),
+        // Texts in another packing, or under another name.
+        ("pages.jsonl.bz2", b"BZh91AY", "bzcat "),
+        ("pages.warc.xz", b"\xfd7zXZ\0", "xzcat "),
+        ("pages.jl.gz", b"\x1f\x8b", "pages.jsonl.gz"),
+        ("pages.tar.gz", b"\x1f\x8b", "tar -xf "),
+        ("000000_0", b"PAR1....PAR1", "000000_0.parquet"),
         // By their first bytes, whatever their names say.
         ("pages.parquet", b"ARROW1\0\0----ARROW1", "it is Arrow IPC (Feather)"),
         ("pages.jsonl", b"Obj\x01\x02\x04", "it is Avro"),
@@ -124,6 +130,12 @@ fn formats_that_are_not_read_are_refused_with_a_command_that_converts_them() {
     let job = fs::read_to_string(night.path().join("job.toml")).unwrap();
     fs::write(night.path().join("job.toml"), format!("max_ignored_files = 1\n{job}")).unwrap();
     expect(&night.run(DT, &["--strict"]), 65, &["index.csv would be passed over"]);
+    for (name, bytes) in [("q.jsonl.bz2", &b"BZh91AY"[..]), ("000000_0", b"PAR1....PAR1"), ("q.pq", b"PAR1....PAR1")] {
+        let path = night.path().join(format!("documents/dt={DT}/{name}"));
+        fs::write(&path, bytes).unwrap();
+        expect(&night.run(DT, &[]), 65, &[" would be passed over", "--max-ignored-files of 2"]);
+        fs::remove_file(&path).unwrap();
+    }
     assert_eq!(night.run(DT, &[]).expect_success().json()["n_ignored_files"], 2);
     // A file of another format under a name that is read is a bad file.
     fs::write(night.path().join(format!("documents/dt={DT}/z.parquet")), "Obj\x01").unwrap();

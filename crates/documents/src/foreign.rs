@@ -6,58 +6,123 @@ use nearprint_warc::Packing;
 
 use super::file_name::ending;
 
-/// A format that is not read.
+/// A format that is not read, or a name that does not say the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Foreign {
     name: &'static str,
     endings: &'static [&'static str],
     /// The bytes with which a file may begin.
     begins: &'static [&'static [u8]],
-    /// The name and the ending of the format that it can be converted to.
-    into: (&'static str, &'static str),
-    /// A command that writes a file `NEW` in that format from a file `OLD`.
+    /// What to do with a file, and the ending of what comes of it.
+    remedy: (&'static str, &'static str),
+    /// A command that makes `NEW` from a file `OLD`.
     command: &'static str,
 }
 
-const PARQUET: (&str, &str) = ("Parquet", "parquet");
+const PARQUET: (&str, &str) = ("write it as Parquet", "parquet");
+const GZIP: (&str, &str) = ("pack it as gzip", "gz");
+const UNPACKED: (&str, &str) = ("unpack it", "unpacked");
+const RENAME: &str = "mv OLD NEW";
 
-const FOREIGN: [Foreign; 5] = [
+const FOREIGN: [Foreign; 16] = [
     Foreign {
         name: "ARC",
         endings: &["arc"],
         begins: &[b"filedesc:"],
-        into: ("WARC", "warc.gz"),
+        remedy: ("write it as WARC", "warc.gz"),
         command: "warcio recompress OLD NEW",
     },
     Foreign {
         name: "CSV",
         endings: &["csv", "tsv"],
         begins: &[],
-        into: PARQUET,
+        remedy: PARQUET,
         command: "duckdb -c \"COPY (FROM read_csv('OLD')) TO 'NEW'\"",
     },
     Foreign {
         name: "Arrow IPC (Feather)",
         endings: &["arrow", "feather", "ipc"],
         begins: &[b"ARROW1", b"FEA1"],
-        into: PARQUET,
+        remedy: PARQUET,
         command: "python3 -c \"import pyarrow.feather as f, pyarrow.parquet as p; p.write_table(f.read_table('OLD'), 'NEW')\"",
     },
     Foreign {
         name: "Avro",
         endings: &["avro"],
         begins: &[b"Obj\x01"],
-        into: PARQUET,
+        remedy: PARQUET,
         command: "duckdb -c \"INSTALL avro; LOAD avro; COPY (FROM read_avro('OLD')) TO 'NEW'\"",
     },
     Foreign {
         name: "ORC",
         endings: &["orc"],
         begins: &[b"ORC"],
-        into: PARQUET,
+        remedy: PARQUET,
         command: "python3 -c \"import pyarrow.orc as o, pyarrow.parquet as p; p.write_table(o.read_table('OLD'), 'NEW')\"",
     },
+    Foreign { name: "bzip2", endings: &["bz2"], begins: &[b"BZh"], remedy: GZIP, command: "bzcat OLD | gzip > NEW" },
+    Foreign {
+        name: "XZ",
+        endings: &["xz", "lzma"],
+        begins: &[b"\xfd7zXZ"],
+        remedy: GZIP,
+        command: "xzcat OLD | gzip > NEW",
+    },
+    Foreign {
+        name: "LZ4",
+        endings: &["lz4"],
+        begins: &[b"\x04\x22\x4d\x18"],
+        remedy: GZIP,
+        command: "lz4 -dc OLD | gzip > NEW",
+    },
+    Foreign { name: "Brotli", endings: &["br"], begins: &[], remedy: GZIP, command: "brotli -dc OLD | gzip > NEW" },
+    Foreign {
+        name: "Snappy",
+        endings: &["snappy", "sz"],
+        begins: &[b"\xff\x06\x00\x00sNaPpY"],
+        remedy: GZIP,
+        command: "snzip -dc OLD | gzip > NEW",
+    },
+    Foreign { name: "a ZIP archive", endings: &["zip"], begins: &[], remedy: UNPACKED, command: "unzip OLD -d NEW" },
+    Foreign {
+        name: "a tar archive",
+        endings: &["tar", "tgz", "tbz2", "txz"],
+        begins: &[],
+        remedy: UNPACKED,
+        command: "mkdir NEW && tar -xf OLD -C NEW",
+    },
+    Foreign {
+        name: "gzip by another name",
+        endings: &["gzip"],
+        begins: &[],
+        remedy: ("rename it", "gz"),
+        command: RENAME,
+    },
+    Foreign {
+        name: "zstd by another name",
+        endings: &["zstd"],
+        begins: &[],
+        remedy: ("rename it", "zst"),
+        command: RENAME,
+    },
+    Foreign {
+        name: "JSONL by another name",
+        endings: &["jl", "jsonlines", "ldjson"],
+        begins: &[],
+        remedy: ("rename it", "jsonl"),
+        command: RENAME,
+    },
+    UNNAMED_PARQUET,
 ];
+
+/// Hive writes such files, whose names have no ending.
+const UNNAMED_PARQUET: Foreign = Foreign {
+    name: "Parquet by another name",
+    endings: &["parq", "pq"],
+    begins: &[],
+    remedy: ("rename it", "parquet"),
+    command: RENAME,
+};
 
 /// The number of bytes that tell the formats apart.
 pub const BEGINNING: usize = 16;
@@ -66,6 +131,15 @@ pub const BEGINNING: usize = 16;
 pub fn by_name(url: &str) -> Option<Foreign> {
     let ending = ending(url)?;
     FOREIGN.into_iter().find(|format| format.endings.contains(&&*ending))
+}
+
+/// Returns the format that is not read and that a file has, by its name, or by its first bytes if its name has no ending.
+pub async fn of_file(file: &InputFile) -> Option<Foreign> {
+    if ending(&file.url).is_some() {
+        return by_name(&file.url);
+    }
+    let beginning = beginning(file).await;
+    if beginning.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { by_beginning(&beginning) }
 }
 
 /// Returns the format that is not read and that begins with these bytes.
@@ -124,12 +198,15 @@ impl Foreign {
 
     /// Returns the reason why a file of this format is refused, and the remedy.
     pub fn reason(self, url: &str) -> String {
-        let stem = url.rsplit_once('.').map_or(url, |(stem, _)| stem);
-        let own = |ending: &&str| stem.strip_suffix(ending)?.strip_suffix('.');
-        let stem = self.endings.iter().find_map(own).unwrap_or(stem);
-        let (format, ending) = self.into;
-        let command = self.command.replace("NEW", &format!("{stem}.{ending}")).replace("OLD", url);
-        format!("it is {}, which is not read: write it as {format}, for example with: {command}", self.name)
+        let (packing, plain) = Packing::split(url);
+        let stem = plain.rsplit_once('.').filter(|(_, name)| !name.contains('/')).map_or(plain, |(stem, _)| stem);
+        let (remedy, ending) = self.remedy;
+        let mut new = format!("{stem}.{ending}");
+        if self.command == RENAME && packing != Packing::Plain {
+            new = format!("{new}.{}", packing.ending());
+        }
+        let command = self.command.replace("NEW", &new).replace("OLD", url);
+        format!("it is {}, which is not read: {remedy}, for example with: {command}", self.name)
     }
 }
 
@@ -143,6 +220,14 @@ mod tests {
         assert_eq!(by_name("a.csv/part-0.parquet"), None);
         assert_eq!(by_beginning(b"Obj\x01\x04").map(|f| f.name), Some("Avro"));
         assert_eq!(by_beginning(b"PAR1"), None);
+        for name in
+            ["a.jsonl.bz2", "a.warc.xz", "a.jl.gz", "a.pq", "a.tar.gz", "a.zip", "a.parquet.snappy", "a.JSONL.gzip"]
+        {
+            assert!(by_name(name).is_some(), "{name}");
+        }
+        for name in ["README.md", "part-0.snappy.parquet", "a.txt.gz", "a"] {
+            assert_eq!(by_name(name), None, "{name}");
+        }
     }
 
     #[test]
@@ -168,6 +253,12 @@ mod tests {
             said.ends_with("duckdb -c \"COPY (FROM read_csv('crawl/pages.csv.gz')) TO 'crawl/pages.parquet'\""),
             "{said}"
         );
+        for (url, new) in
+            [("a.d/b.jl.gz", "a.d/b.jsonl.gz"), ("b.jsonl.bz2", "b.jsonl.gz"), ("b.html.gzip", "b.html.gz")]
+        {
+            let said = by_name(url).unwrap().reason(url);
+            assert!(said.ends_with(new), "{said}");
+        }
         let said = by_name("old/a.arc.gz").unwrap().reason("old/a.arc.gz");
         assert!(
             said.ends_with("write it as WARC, for example with: warcio recompress old/a.arc.gz old/a.warc.gz"),

@@ -165,8 +165,8 @@ impl Documents {
             let error = bad_file(&file.url, reason);
             documents.set_aside(file, error, policy.max_bad_files)?;
         }
+        refuse_ignored(found.files.values(), policy.max_ignored_files).await?;
         let known = documents.known(found.files.into_values());
-        refuse_ignored(&documents.ignored, policy.max_ignored_files)?;
         let opened = documents.open_files(known, policy.max_bad_files).await;
         opened.map_err(|error| of_partition_column(error, found.table.as_ref()))?;
         documents.keep_types = one_schema(&documents.files, &documents.columns)?;
@@ -564,11 +564,7 @@ async fn open_version(
     columns: &DocumentColumns,
     context: &ReadContext,
 ) -> Result<Box<dyn DocumentReader>> {
-    let file = storage.input(&range.file)?.file().await?;
-    if file.version != range.version {
-        let reason = format!("{}: changed since it was listed", range.file);
-        return Err(Fault::try_again(reason));
-    }
+    let file = storage.input(&range.file)?.version(&range.version).await?;
     let format = Format::required(&range.file)?;
     (format.open)(file.without(range.deleted_rows.clone()), columns.clone(), context.clone()).await
 }
@@ -581,10 +577,13 @@ pub fn too_many_bad_files(allowed: u64, example: &str) -> Fault {
 
 /// Refuses files that are passed over although they hold documents by their names, if there are more of them than are
 /// allowed.
-fn refuse_ignored(ignored: &[String], allowed: u64) -> Result<()> {
-    let mut foreign = ignored.iter().filter_map(|url| Some((url, foreign::by_name(url)?)));
-    let n_foreign = foreign.clone().count() as u64;
-    match foreign.next().filter(|_| n_foreign > allowed) {
+async fn refuse_ignored(files: impl Iterator<Item = &InputFile>, allowed: u64) -> Result<()> {
+    let mut foreign = Vec::new();
+    for file in files.filter(|file| Format::of(&file.url).is_none()) {
+        foreign.extend(foreign::of_file(file).await.map(|format| (&file.url, format)));
+    }
+    let n_foreign = foreign.len() as u64;
+    match foreign.into_iter().next().filter(|_| n_foreign > allowed) {
         None => Ok(()),
         Some((url, format)) => {
             let remedy = words![

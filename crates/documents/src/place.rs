@@ -239,8 +239,10 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         let reason = words!["no documents at ", Part::Place, are];
         return Err(Fault::new(ErrorKind::InputMissing, reason).at(pattern.to_owned()).about(Absent::Unfinished));
     }
-    if let Some((file, foreign)) = listing.files.iter().find_map(|file| Some((file, foreign::by_name(&file.url)?))) {
-        return Err(bad_format(&file.url, foreign.reason(&file.url)));
+    for file in &listing.files {
+        if let Some(foreign) = foreign::of_file(file).await {
+            return Err(bad_format(&file.url, foreign.reason(&file.url)));
+        }
     }
     if listing.files.len() == 1 && first.url == pattern {
         if let Some(foreign) = foreign::by_beginning(&foreign::beginning(first).await) {

@@ -68,12 +68,16 @@ async fn write_checkpoints(logs: &mut [TableLog]) {
 /// Brings the tables of all outputs of some nights, and those of the newest set of changes, to the state of the store.
 ///
 /// # Errors
-/// The same as those of [`roll_forward`], without those of a night of its own.
+/// The same as those of [`roll_forward`], without those of a night of its own;
+/// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if an output is not there: its disk may not be mounted, and
+/// what would be written in its place would be lost.
 pub(crate) async fn roll_all_forward(storage: &Storage, store: &Store, nights: &[Night]) -> Result<()> {
     let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
     let roots: BTreeSet<&str> = nights.iter().map(Night::output_root).chain(of_changes).collect();
     for root in roots {
-        roll_forward(storage, store.folder(), &storage.folder(root)?, None).await?;
+        let output = storage.folder(root)?;
+        store.refuse_unmounted_output(storage, &output).await?;
+        roll_forward(storage, store.folder(), &output, None).await?;
     }
     Ok(())
 }

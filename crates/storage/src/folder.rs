@@ -203,6 +203,16 @@ impl Folder {
         }
     }
 
+    /// Returns the file at this place, if its version is still one that was listed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if it is gone or has another version; otherwise as for
+    /// [`find`](Self::find).
+    pub async fn version(&self, listed: &str) -> Result<InputFile> {
+        let changed = || Fault::try_again(format!("{}: changed or removed since it was listed", self.url));
+        self.find().await?.filter(|file| file.version == listed).ok_or_else(changed)
+    }
+
     /// Returns the content of the object at this place, or `None` if there is no such object.
     ///
     /// # Errors

@@ -195,6 +195,10 @@ impl InputFile {
             let unread = || Fault::internal("read", format!("{}: nothing was read", self.url));
             return self.read_local(vec![range]).await?.pop().ok_or_else(unread);
         }
+        // A request cannot ask for no byte.
+        if range.is_empty() {
+            return self.open(GetOptions::new().with_head(true)).await.map(|_| Bytes::new());
+        }
         let found = self.open(GetOptions::new().with_range(Some(range))).await?;
         found.bytes().await.map_err(request("read", &self.url))
     }

@@ -28,7 +28,6 @@ use crate::exit_code::Failure;
 use crate::job_folder::JobFolder;
 use crate::time_zone::zone;
 
-
 /// A job file of nearprint, in TOML. jobs/nightly.toml explains the keys with their defaults.
 ///
 /// The schema of a job file is derived from this declaration. `x-digest` says what the value of a key is a part of. `night`: the digest

@@ -116,11 +116,7 @@ impl FileVersion {
     }
 
     async fn open(&self, storage: &Storage) -> Result<ParquetFile> {
-        let file = storage.folder(&self.url)?.file().await?;
-        if file.version != self.version {
-            return Err(Fault::try_again(format!("{}: changed since it was listed", self.url)));
-        }
-        ParquetFile::open(file).await
+        ParquetFile::open(storage.folder(&self.url)?.version(&self.version).await?).await
     }
 }
 
