@@ -97,6 +97,18 @@ impl Lookup {
         Ok(true)
     }
 
+    /// Returns a lookup in the state of the newest commit that opens all files again: some that this one has open may have been
+    /// mended or deleted.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub(crate) async fn opened_again(&self) -> Result<Self> {
+        let Self { profile, options, memory, reads, .. } = self;
+        let opening = Opening { profile, options, memory, reads, before: None };
+        let opened = opening.open(existing_store(&self.folder).await?).await?;
+        Ok(Self { opened: Arc::new(opened), ..self.clone() })
+    }
+
     /// Describes the state that answers come from.
     #[must_use]
     pub fn state(&self) -> State {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::{Instant, timeout};
-use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 use tokio_util::io::StreamReader;
 
 use crate::options::Timeouts;
@@ -30,11 +30,11 @@ pub async fn whole(body: Body, max_bytes: usize, patience: Duration) -> Result<B
 
 /// Returns the lines of a body, without blank ones. After an error there are no more. It is an error if a line, or the
 /// whole body, does not arrive in time.
-pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<Item = Result<String, Refusal>> {
+pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<Item = Result<Bytes, Refusal>> {
     let reader = StreamReader::new(TryStreamExt::map_err(body.into_data_stream(), io::Error::other));
-    let lines = FramedRead::new(reader, LinesCodec::new_with_max_length(max_bytes));
+    let lines = FramedRead::new(reader, AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), max_bytes));
     let end = Instant::now() + timeouts.stream;
-    let next = move |mut lines: FramedRead<_, LinesCodec>| async move {
+    let next = move |mut lines: FramedRead<_, AnyDelimiterCodec>| async move {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let next = async { if left.is_zero() { std::future::pending().await } else { lines.next().await } };
@@ -42,7 +42,7 @@ pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<It
                 Err(_) if left <= timeouts.body => Err(Refusal::stream_over(timeouts.stream)),
                 Err(_) => Err(Refusal::too_slow()),
                 Ok(None) => return None,
-                Ok(Some(Ok(line))) if line.trim().is_empty() => continue,
+                Ok(Some(Ok(line))) if line.trim_ascii().is_empty() => continue,
                 Ok(Some(line)) => line.map_err(|error| of_line(&error, max_bytes)),
             };
             return Some((line, lines));
@@ -55,13 +55,10 @@ pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<It
     })
 }
 
-fn of_line(error: &LinesCodecError, max_bytes: usize) -> Refusal {
+fn of_line(error: &AnyDelimiterCodecError, max_bytes: usize) -> Refusal {
     match error {
-        LinesCodecError::MaxLineLengthExceeded => Refusal::too_large(max_bytes),
-        LinesCodecError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Refusal::usage(StatusCode::BAD_REQUEST, "a line is not UTF-8")
-        }
-        LinesCodecError::Io(_) => incomplete(),
+        AnyDelimiterCodecError::MaxChunkLengthExceeded => Refusal::too_large(max_bytes),
+        AnyDelimiterCodecError::Io(_) => incomplete(),
     }
 }
 

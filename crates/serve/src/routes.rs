@@ -109,8 +109,8 @@ fn stream(app: Arc<App>, permit: Permit, body: Body) -> Response {
     ([(header::CONTENT_TYPE, NDJSON)], Body::from_stream(answers)).into_response()
 }
 
-async fn line_answer(app: &App, line: Result<String, Refusal>, turn: Turn) -> Bytes {
-    match line.and_then(|line| parsed(line.as_bytes())) {
+async fn line_answer(app: &App, line: Result<Bytes, Refusal>, turn: Turn) -> Bytes {
+    match line.and_then(|line| parsed(&line)) {
         Ok(question) => {
             let answer = answered(app, question, turn).await;
             answer.unwrap_or_else(|(refusal, id)| line_of(&with_id(refusal.json(), id)))

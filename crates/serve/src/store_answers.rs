@@ -95,7 +95,18 @@ impl Answers for StoreAnswers {
     async fn answer(&self, asked: JsonQuery, turn: Turn) -> Result<(Answer, Taken)> {
         let lookup = self.lookup.get();
         let query = asked.query(lookup.profile())?;
-        Ok(lookup.answer_in_turn(&query, turn).await?)
+        let error = match lookup.answer_in_turn(&query, turn).await {
+            Err(error) if matches!(error.kind(), ErrorKind::TryAgain | ErrorKind::BadData) => error,
+            answered => return answered,
+        };
+        // A file was mended, or deleted after a commit that is not followed yet.
+        match self.lookup.after(&lookup).await? {
+            None => Err(error),
+            Some(newer) => {
+                tracing::warn!(%error, commit = newer.state().commit, "the store's files are opened again");
+                newer.answer_in_turn(&query, Turn::default()).await
+            }
+        }
     }
 
     async fn explain(&self, a: Side, b: Side) -> Result<Explanation> {
