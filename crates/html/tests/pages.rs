@@ -244,6 +244,55 @@ fn nothing_that_a_browser_shows_is_lost_behind_icons_anchors_and_styles() {
 }
 
 #[test]
+fn the_end_of_a_choice_or_of_something_unseen_ends_the_blocks_whose_end_tags_are_left_out() {
+    for unseen in [
+        "<select><option>A<option>B</select>",
+        "<select><optgroup label=x><option>A<option>B</select>",
+        "<datalist id=d><option value=a><option value=b></datalist>",
+        "<noscript><p>Enable scripts</noscript>",
+        "<noscript><iframe src=x></noscript>",
+        "<noscript><!-- </noscript>",
+        "<object><p>x</object>",
+        "<applet><p>x<ul><li>y</applet>",
+        "<template><li>y<p>x</template>",
+        "<template><tr><td>x</template>",
+        "<button><p>x</button>",
+    ] {
+        let page = format!("<body><p>Before.</p><div>{unseen} and <p>behind</p></div> the <b>end</b></body>");
+        let text = text_of(&page, &HtmlText::All);
+        assert!(text.starts_with("Before.\n") && text.ends_with("and\nbehind\nthe end\n"), "{unseen}: {text:?}");
+        // A cell around it stays open.
+        let page = format!("<table><tr><td>one {unseen} two</td><td>three</td></table>");
+        let text = text_of(&page, &HtmlText::All);
+        assert!(text.contains("two") && text.contains("three"), "{unseen}: {text:?}");
+    }
+}
+
+#[test]
+fn what_a_head_has_for_scripts_or_without_them_is_no_text() {
+    for unseen in ["<template><div>secret</div></template>", "<noscript><p>secret</p></noscript>"] {
+        let page = format!("<html><head>{unseen}<title>T</title></head><body><p>Text.</body>");
+        assert_eq!(text_of(&page, &HtmlText::All), "T\nText.\n", "{unseen}");
+    }
+}
+
+#[test]
+fn the_character_set_is_that_of_a_meta_for_it_and_of_no_other_attribute() {
+    let page = |meta: &str| [meta.as_bytes(), b"<p>\xcf\xf0\xe8\xe2\xe5\xf2, \xec\xe8\xf0</p>"].concat();
+    for meta in [
+        "<meta charset=windows-1251>",
+        "<META  CharSet = 'windows-1251' />",
+        "<meta charset=windows-1251/>",
+        "<meta http-equiv=Content-Type content='text/html; charset=windows-1251'>",
+        "<meta content=\"text/html;charset=windows-1251\" http-equiv=\"content-type\"/>",
+        "<meta name=description content='how charset=koi8-r works'><meta charset=windows-1251>",
+        "<meta property=x data-charset=koi8-r content=\"charset=koi8-r\"><meta charset=windows-1251>",
+    ] {
+        assert!(decode(&page(meta), None).contains("Привет, мир"), "{meta}");
+    }
+}
+
+#[test]
 fn formulas_are_text_and_notes_about_them_are_none() {
     let page = "<p>So <math><semantics><mi>x</mi><mo>=</mo><mn>7</mn><annotation encoding=tex>x = 7</annotation></semantics></math> holds.";
     assert_eq!(text_of(page, &HtmlText::All), "So x=7 holds.\n");

@@ -59,7 +59,7 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         }
         let tag = &rest[..find(rest, b">").unwrap_or(rest.len())];
         if tag.starts_with(b"<meta")
-            && let Some(encoding) = of_label(tag)
+            && let Some(encoding) = of_attributes(&tag[b"<meta".len()..])
         {
             // Bytes in which an ASCII `<meta>` was read are not UTF-16.
             let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
@@ -69,6 +69,46 @@ fn of_meta(bytes: &[u8]) -> Option<&'static Encoding> {
         rest = &rest[tag.len().max(1)..];
     }
     None
+}
+
+/// Returns the character set that the attributes of a `<meta>` name: `charset`, or `content` in place of an HTTP field. Source: the
+/// HTML standard, 13.2.3.2, "prescan a byte stream to determine its encoding". The names are in lower case.
+fn of_attributes(mut rest: &[u8]) -> Option<&'static Encoding> {
+    let (mut of_content, mut is_field) = (None, false);
+    while let Some((name, value, behind)) = attribute(rest) {
+        match name {
+            b"charset" => return Encoding::for_label_no_replacement(value),
+            b"content" => of_content = of_content.or_else(|| of_label(value)),
+            b"http-equiv" => is_field |= value == b"content-type",
+            _ => {}
+        }
+        rest = behind;
+    }
+    of_content.filter(|_| is_field)
+}
+
+/// Returns the name and the value of the first attribute of a tag, and what is behind it.
+fn attribute(tag: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let ends = |at: &[u8], end: &dyn Fn(u8) -> bool| at.iter().position(|&byte| end(byte)).unwrap_or(at.len());
+    let rest = &tag[ends(tag, &|byte| !byte.is_ascii_whitespace() && byte != b'/')..];
+    if rest.is_empty() {
+        return None;
+    }
+    // A name has one byte at least, which may be `=`.
+    let name_bytes = 1 + ends(&rest[1..], &|byte| byte.is_ascii_whitespace() || matches!(byte, b'=' | b'/'));
+    let (name, rest) = rest.split_at(name_bytes);
+    let Some(rest) = rest.trim_ascii_start().strip_prefix(b"=") else { return Some((name, b"", rest)) };
+    match rest.trim_ascii_start() {
+        [quote @ (b'"' | b'\''), rest @ ..] => {
+            let end = ends(rest, &|byte| byte == *quote);
+            Some((name, rest[..end].trim_ascii(), &rest[(end + 1).min(rest.len())..]))
+        }
+        rest => {
+            let (value, behind) = rest.split_at(ends(rest, &|byte| byte.is_ascii_whitespace()));
+            // The tag ended with it.
+            Some((name, value.strip_suffix(b"/").unwrap_or(value), behind))
+        }
+    }
 }
 
 /// Returns the character set that a value names. Browsers show one U+FFFD for pages in some character sets that are no

@@ -170,11 +170,9 @@ impl Tree {
         self.open.iter().rposition(|open| open.kinds.has(kinds))
     }
 
-    /// Text and most elements cannot be in the head: the body has begun without its tag.
+    /// Text and most elements cannot be in the head, but in a template there: the body has begun without its tag.
     fn leave_head(&mut self) {
-        if let Some(at) = self.innermost(Kinds::HEAD) {
-            self.open.truncate(at);
-        }
+        self.end_first(Kinds::HEAD, Kinds::TEMPLATE);
     }
 
     fn start(&mut self, mut tag: Tag) -> TokenSinkResult<()> {
@@ -259,8 +257,15 @@ impl Tree {
         }
         let heading = if kinds.has(Kinds::HEADING) { Kinds::HEADING } else { Kinds::NONE };
         let is_part = kinds.has(Kinds::TABLE | Kinds::ROWS | Kinds::ROW | Kinds::CELL | Kinds::CAPTION);
-        let parts = if is_part { Kinds::TABLE } else { Kinds::CELL | Kinds::TABLE | Kinds::CAPTION };
-        let barriers = if kinds.has(Kinds::BLOCK) { parts } else { parts | Kinds::BLOCK };
+        let parts = match kinds {
+            // Rows and cells of a template need no table.
+            _ if kinds.has(Kinds::TEMPLATE) => Kinds::NONE,
+            _ if is_part => Kinds::TABLE,
+            _ => Kinds::CELL | Kinds::TABLE | Kinds::CAPTION,
+        };
+        // The end of a choice, or of what keeps its paragraphs apart, ends the blocks in it whose end tags are left out.
+        let ends_blocks = kinds.has(Kinds::BLOCK | Kinds::CHOICE | Kinds::APART);
+        let barriers = if ends_blocks { parts } else { parts | Kinds::BLOCK };
         let is_ended = |open: &Open| open.name == *name || open.kinds.has(heading);
         let stops = |open: &Open| is_ended(open) || open.kinds.has(barriers);
         if let Some(at) = self.open.iter().rposition(stops)
@@ -280,7 +285,8 @@ fn is_known(name: &LocalName) -> bool {
 fn raw_content(name: &str) -> TokenSinkResult<()> {
     match name {
         "script" => TokenSinkResult::RawData(RawKind::ScriptData),
-        "style" | "xmp" | "iframe" | "noembed" | "noframes" => TokenSinkResult::RawData(RawKind::Rawtext),
+        // As in a browser that runs scripts.
+        "style" | "xmp" | "iframe" | "noembed" | "noframes" | "noscript" => TokenSinkResult::RawData(RawKind::Rawtext),
         "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
         "plaintext" => TokenSinkResult::Plaintext,
         _ => TokenSinkResult::Continue,
@@ -366,9 +372,7 @@ mod tests {
         }
 
         fn leave_head(&mut self) {
-            if let Some(at) = (0..self.open.len()).rfind(|&at| self.name(at) == "head") {
-                self.open.truncate(at);
-            }
+            self.end_first(&["head"], &["template"]);
         }
 
         fn start(&mut self, tag: Tag) -> TokenSinkResult<()> {
@@ -393,7 +397,8 @@ mod tests {
                 _ => {}
             }
             if ends_paragraph(&name) {
-                self.end_first(&["p"], &["button", "td", "th", "caption", "table", "object", "template"]);
+                let apart = ["applet", "button", "marquee", "object", "template"];
+                self.end_first(&["p"], &[&apart[..], &["td", "th", "caption", "table"]].concat());
             }
             let id = self.push(Content::Element { name: name.clone(), attributes: tag.attrs });
             let is_in_foreign = (0..self.open.len()).any(|at| matches!(self.name(at), "svg" | "math"));
@@ -437,9 +442,11 @@ mod tests {
                 if open == name || (heading(open) && heading(name)) {
                     return self.open.truncate(at);
                 }
-                if (!is_part && matches!(open, "td" | "th" | "table" | "caption"))
+                let ends_blocks =
+                    ["select", "datalist", "applet", "button", "marquee", "object", "template"].contains(&name);
+                if (!is_part && name != "template" && matches!(open, "td" | "th" | "table" | "caption"))
                     || (is_part && open == "table")
-                    || (!is_block(name) && is_block(open))
+                    || (!is_block(name) && !ends_blocks && is_block(open))
                 {
                     return;
                 }
@@ -456,6 +463,7 @@ mod tests {
             "td",
             "th",
             "button",
+            "marquee",
             "h7",
             "x-y",
             "customised-element",

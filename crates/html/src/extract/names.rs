@@ -30,6 +30,7 @@ impl Kinds {
     pub const APART: Self = Self(1 << 17);
     /// Elements of SVG and MathML within which the tags of HTML are elements again.
     pub const INTEGRATES: Self = Self(1 << 18);
+    pub const TEMPLATE: Self = Self(1 << 19);
 
     /// Returns the kinds of an element.
     pub fn of(name: &str) -> Self {
@@ -51,7 +52,8 @@ impl Kinds {
             "td" | "th" => Self::CELL,
             "svg" | "math" => Self::FOREIGN,
             "foreignobject" | "desc" | "annotation-xml" | "mi" | "mo" | "mn" | "ms" | "mtext" => Self::INTEGRATES,
-            "button" | "object" | "template" => Self::APART,
+            "applet" | "button" | "marquee" | "object" => Self::APART,
+            "template" => Self(Self::APART.0 | Self::TEMPLATE.0),
             _ => Self::NONE,
         };
         if is_block(name) { kinds | Self::BLOCK } else { kinds }
