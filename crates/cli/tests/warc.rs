@@ -607,3 +607,26 @@ fn texts_of_pages_are_those_that_were_fingerprinted_whatever_the_format() {
     let other = ["filter", "--config", "job.toml", "--dt", DT, "--as", "csv", "--output", "x"];
     assert_eq!(nearprint_in(night.path(), &other).code, 64);
 }
+
+#[test]
+fn a_page_whose_media_type_is_written_badly_or_not_at_all_is_a_page() {
+    let night = Night::new("");
+    let utf16: Vec<u8> = format!("\u{feff}{}", html(&text(1, 80))).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let marked = |n| format!("\u{feff}{}", html(&text(n, 80))).into_bytes();
+    let records = [
+        response("https://a.org/space", "Content-Type: text/html charset=utf-8\r\n", html(&text(2, 80)).as_bytes()),
+        response("https://a.org/empty", "Content-Type:\r\n", html(&text(3, 80)).as_bytes()),
+        response(
+            "https://a.org/two",
+            "Content-Type: text/plain\r\nContent-Type: text/html\r\n",
+            html(&text(4, 80)).as_bytes(),
+        ),
+        response("https://a.org/mark", "", &marked(5)),
+        response("https://a.org/utf16", "", &utf16),
+        response("https://a.org/text", "Content-Type: text/html\r\nContent-Type: text/plain\r\n", b"no page"),
+    ];
+    write(&night, "a.warc", &records.concat());
+    let done = night.run(DT, &[]).expect_success().json();
+    assert_eq!((&done["n_documents"], &done["passed_records_by_reason"]), (&json!(5), &json!({ "content_type": 1 })));
+    assert_eq!((&done["n_empty"], &done["n_too_short"]), (&json!(0), &json!(0)), "each page has its text");
+}

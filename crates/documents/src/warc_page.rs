@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use chrono::DateTime;
 use nearprint_html::{Extractor, Syntax, decode, title_of};
-use nearprint_warc::{Block, Body, HttpMessage, Record};
+use nearprint_warc::{Block, Body, HttpMessage, Record, begins_with_tag};
 
 use super::batch::ReadContext;
 use super::passed::PassedReason;
@@ -124,7 +124,7 @@ fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
         if !(200..300).contains(&message.status) && message.status != 304 {
             return Page::Passed(PassedReason::HttpStatus);
         }
-        row.content_type = message.fields.get("content-type").as_deref().map(media_type);
+        row.content_type = content_type(&message).map(|field| media_type(&field));
         if row.content_type.as_deref().is_some_and(|media_type| !is_html(media_type)) {
             return Page::Passed(PassedReason::ContentType);
         }
@@ -154,7 +154,7 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
             if !(200..300).contains(&message.status) {
                 return Err(Failed::Passed(PassedReason::HttpStatus));
             }
-            let field = message.fields.get("content-type");
+            let field = content_type(&message);
             if field.as_deref().is_some_and(|field| !is_html(&media_type(field))) {
                 return Err(Failed::Passed(PassedReason::ContentType));
             }
@@ -169,7 +169,7 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
     let media_type = match field.as_deref().map(media_type) {
         Some(media_type) => media_type,
         // Nobody says what it is: HTML begins with a tag.
-        None if body.trim_ascii_start().starts_with(b"<") => "text/html".to_owned(),
+        None if begins_with_tag(&body) => "text/html".to_owned(),
         None => String::new(),
     };
     let is_page = if kind == "conversion" { media_type == "text/plain" } else { is_html(&media_type) };
@@ -197,9 +197,16 @@ fn take(row: &mut WebRow, content: &Content<'_>, taken: Taken<'_>) {
     row.title = taken.title.then(|| title_of(&html, syntax)).flatten();
 }
 
+/// Returns the media type of a field in lower case, without what follows it.
 fn media_type(field: &str) -> String {
-    // A split has at least one piece.
-    field.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
+    let end = field.trim_start().find(|c: char| c.is_whitespace() || matches!(c, ';' | ','));
+    let field = field.trim_start();
+    field[..end.unwrap_or(field.len())].to_ascii_lowercase()
+}
+
+/// Returns the field that names the media type of a message: of several, the last one that names any, as in browsers.
+fn content_type<'a>(message: &HttpMessage<'a>) -> Option<Cow<'a, str>> {
+    message.fields.all("content-type").filter(|field| media_type(field).contains('/')).last()
 }
 
 /// The media type of pages in XML.

@@ -27,9 +27,20 @@ pub enum Body<'a> {
 }
 
 impl<'a> HttpMessage<'a> {
-    /// Takes the block of a response apart. Returns `None` if it does not begin with a status line.
+    /// Takes the block of a response apart. Returns `None` if it does not begin with a status line. Interim responses, such as 100
+    /// and 103, are passed over if another one follows.
     #[must_use]
     pub fn parse(block: &'a [u8]) -> Option<Self> {
+        let mut message = Self::first(block)?;
+        while (100..200).contains(&message.status)
+            && let Some(next) = Self::first(message.body)
+        {
+            message = next;
+        }
+        Some(message)
+    }
+
+    fn first(block: &'a [u8]) -> Option<Self> {
         // The reason behind the status may be in any character set.
         let first_line = lines(block).next()?.strip_prefix(b"HTTP/")?;
         let mut words = first_line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -40,17 +51,16 @@ impl<'a> HttpMessage<'a> {
         Some(Self { status, fields: Fields::new(&block[line_end..end]), body: &block[end..] })
     }
 
-    /// Returns the body without chunks and content encodings.
+    /// Returns the body without its transfer codings and content encodings. Empty lines before an encoded body are passed over.
     #[must_use]
     pub fn body(&self, max_bytes: u64) -> Body<'a> {
-        let is_chunked =
-            self.fields.all("transfer-encoding").any(|value| value.to_ascii_lowercase().contains("chunked"));
-        let (mut body, mut fault) = if is_chunked { unpack::join_chunks(self.body) } else { (self.body.into(), None) };
-        let encodings: Vec<String> = self
-            .fields
-            .all("content-encoding")
-            .flat_map(|value| value.split(',').map(str::to_owned).collect::<Vec<_>>())
-            .collect();
+        let mut encodings = self.listed("content-encoding");
+        encodings.extend(self.listed("transfer-encoding"));
+        let stored = match encodings.is_empty() {
+            true => self.body,
+            false => &self.body[self.body.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()..],
+        };
+        let (mut body, mut fault) = (Cow::Borrowed(stored), None);
         for encoding in encodings.iter().rev() {
             let (decoded, more) = unpack::decode(body, encoding, max_bytes);
             (body, fault) = (decoded, fault.or(more));
@@ -61,5 +71,11 @@ impl<'a> HttpMessage<'a> {
             Some(Fault::TooLarge) => Body::TooLarge,
             Some(Fault::Damaged) => Body::Beginning(body),
         }
+    }
+
+    /// Returns the values of all fields of a name, each of which may have several, in lower case.
+    fn listed(&self, name: &str) -> Vec<String> {
+        let values = self.fields.all(name).collect::<Vec<_>>().join(",").to_ascii_lowercase();
+        values.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect()
     }
 }

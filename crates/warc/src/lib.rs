@@ -34,3 +34,4 @@ pub use input::{Pieces, Slice};
 pub use members::Packing;
 pub use records::{Block, Broken, Next, Record, RecordLimits, Records};
 pub use seam::{Seam, spans_join};
+pub use unpack::begins_with_tag;

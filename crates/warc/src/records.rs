@@ -444,7 +444,10 @@ impl<P: Pieces> Records<P> {
             true => self.find_end(header_bytes + length, position)?,
             false => Err(self.cut_off()),
         };
+        let swallows = self.has_record_within(header_bytes + length);
         let damage = match end {
+            // The length reaches over whole members that begin with records.
+            Ok(_) if swallows && self.agrees(digest, header_bytes, length) != Some(true) => Damage::WrongLength,
             // A checksum says as much as the digest.
             Ok(end) if end.has_checksum || self.agrees(digest, header_bytes, length) != Some(false) => {
                 return Ok(Ok((length, end)));
@@ -455,9 +458,7 @@ impl<P: Pieces> Records<P> {
                 let end = End { bytes: header_bytes + length, alone: None, has_checksum: false };
                 return Ok(Ok((length, end)));
             }
-            Err(Damage::BadMember) if !self.has_record_within(header_bytes + length) => {
-                return Ok(Err(Damage::BadMember));
-            }
+            Err(Damage::BadMember) if !swallows => return Ok(Err(Damage::BadMember)),
             // The length reaches over sound records to the bad member.
             Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,

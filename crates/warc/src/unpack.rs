@@ -20,29 +20,35 @@ pub enum Fault {
 /// The bytes that were decoded, and the fault that kept others from being decoded.
 pub type Decoded<'a> = (Cow<'a, [u8]>, Option<Fault>);
 
-/// Joins the chunks of a body. A body that does not begin with a chunk was stored without them, and is returned as it
-/// is.
-pub fn join_chunks(body: &[u8]) -> Decoded<'_> {
-    if body.is_empty() || chunk(body).is_none() {
-        return (body.into(), None);
+/// Returns whether bytes begin as a page does, with a tag, perhaps behind a byte order mark and blanks.
+#[must_use]
+pub fn begins_with_tag(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => rest.starts_with(b"<\0"),
+        [0xfe, 0xff, rest @ ..] => rest.starts_with(b"\0<"),
+        _ => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start().starts_with(b"<"),
     }
+}
+
+/// Joins the chunks of a body that begins with one.
+fn join_chunks(body: &[u8]) -> (Vec<u8>, Option<Fault>) {
     let mut joined = Vec::with_capacity(body.len());
     let mut rest = body;
     // The chunk that ends a body is often missing.
     while !rest.is_empty() {
-        let Some((size, after)) = chunk(rest) else { return (joined.into(), Some(Fault::Damaged)) };
+        let Some((size, after)) = chunk(rest) else { return (joined, Some(Fault::Damaged)) };
         if size == 0 {
-            return (joined.into(), None);
+            return (joined, None);
         }
         let Some(data) = rest.get(after..).filter(|data| data.len() >= size) else {
             joined.extend_from_slice(&rest[after..]);
-            return (joined.into(), Some(Fault::Damaged));
+            return (joined, Some(Fault::Damaged));
         };
         joined.extend_from_slice(&data[..size]);
         let behind = &data[size..];
         rest = behind.strip_prefix(b"\r\n").or_else(|| behind.strip_prefix(b"\n")).unwrap_or(behind);
     }
-    (joined.into(), None)
+    (joined, None)
 }
 
 /// Returns the size of the chunk that begins the bytes, and where its data begins.
@@ -54,10 +60,11 @@ fn chunk(bytes: &[u8]) -> Option<(usize, usize)> {
     Some((usize::from_str_radix(digits, 16).ok()?, line_end + 1))
 }
 
-/// Decodes a body from one content encoding. A body that does not begin as its encoding has it was stored decoded, and
-/// is returned as it is; so is one of an encoding that is not known.
+/// Decodes a body from one content encoding or transfer coding, whose name is in lower case. A body that does not begin as its
+/// encoding has it was stored decoded, and is returned as it is; so is one of an encoding that is not known.
 pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decoded<'a> {
-    let decoded = match encoding.trim().to_ascii_lowercase().as_str() {
+    let decoded = match encoding {
+        "chunked" if chunk(&body).is_some() => join_chunks(&body),
         "gzip" | "x-gzip" if body.starts_with(GZIP) => unpack_gzip(&body, max_bytes),
         "deflate" if is_zlib(&body) => read_all(flate2::bufread::ZlibDecoder::new(&*body), max_bytes),
         "deflate" if !body.is_empty() => {
@@ -67,7 +74,7 @@ pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decode
         "br" if !body.is_empty() => {
             let unpacked = read_all(brotli::Decompressor::new(&*body, 16 << 10), max_bytes);
             // Brotli has no magic number: what looks like text is text.
-            if unpacked.1.is_some() && body.trim_ascii_start().starts_with(b"<") {
+            if unpacked.1.is_some() && begins_with_tag(&body) {
                 return (body, None);
             } else {
                 unpacked
@@ -123,15 +130,16 @@ fn read_on(decoder: impl Read, bytes: &mut Vec<u8>, max_bytes: u64) -> Option<Fa
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, decode, join_chunks};
+    use super::{Fault, decode};
 
     #[test]
     fn chunks_are_joined_and_a_body_without_them_stays() {
-        assert_eq!(join_chunks(b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"), (b"abcde".as_slice().into(), None));
-        assert_eq!(join_chunks(b"3\r\nabc\r\n"), (b"abc".as_slice().into(), None));
-        assert_eq!(join_chunks(b"<html>\n"), (b"<html>\n".as_slice().into(), None));
-        assert_eq!(join_chunks(b"3\r\nabc\r\nZ"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
-        assert_eq!(join_chunks(b"9\r\nabc"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
+        let joined = |body: &'static [u8]| decode(body.into(), "chunked", 100);
+        assert_eq!(joined(b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"), (b"abcde".as_slice().into(), None));
+        assert_eq!(joined(b"3\r\nabc\r\n"), (b"abc".as_slice().into(), None));
+        assert_eq!(joined(b"<html>\n"), (b"<html>\n".as_slice().into(), None));
+        assert_eq!(joined(b"3\r\nabc\r\nZ"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
+        assert_eq!(joined(b"9\r\nabc"), (b"abc".as_slice().into(), Some(Fault::Damaged)));
     }
 
     #[test]

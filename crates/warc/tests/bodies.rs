@@ -115,3 +115,26 @@ fn a_body_that_is_cut_off_is_told_from_a_whole_one() {
     let block = response("Transfer-Encoding: chunked\r\n", &chunks[..chunks.len() - 20]);
     assert!(matches!(HttpMessage::parse(&block).unwrap().body(1000), Body::Beginning(_)));
 }
+
+#[test]
+fn interim_responses_and_empty_lines_before_an_encoded_body_are_passed_over() {
+    let page = b"<p>page</p>";
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, page).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let chunks = |body: &[u8]| [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n0\r\n\r\n"].concat();
+    for (head, body) in [
+        ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n", page.to_vec()),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n", chunks(&gzip)),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", chunks(&gzip)),
+        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n", [b"\r\n", &gzip[..]].concat()),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", [b"\r\n", &chunks(page)[..]].concat()),
+    ] {
+        let block = [format!("{head}\r\n").as_bytes(), &body].concat();
+        let message = HttpMessage::parse(&block).unwrap();
+        assert_eq!((message.status, message.body(1000)), (200, Body::Whole(page.into())), "{head}");
+    }
+    assert_eq!(HttpMessage::parse(b"HTTP/1.1 103 Early Hints\r\n\r\n").unwrap().status, 103);
+    let bom = [&b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n\xef\xbb\xbf"[..], page].concat();
+    assert!(matches!(HttpMessage::parse(&bom).unwrap().body(1000), Body::Whole(body) if body.ends_with(page)));
+}

@@ -680,3 +680,20 @@ fn frames_of_zstd_that_hold_no_data_are_passed_over_wherever_they_are() {
         }
     }
 }
+
+#[test]
+fn a_length_that_reaches_over_whole_members_with_records_swallows_none_of_them() {
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let members: Vec<Vec<u8>> = (0..4).map(|n| packed(packing, &record(n, b"page"))).collect();
+        let honest = record(1, b"page");
+        // The length of the second record ends where the third one does.
+        let longer = record(2, b"page").len() + 4;
+        let lying =
+            String::from_utf8(honest).unwrap().replace("Content-Length: 4", &format!("Content-Length: {}", longer + 4));
+        let file = [&members[0][..], &packed(packing, lying.as_bytes()), &members[2], &members[3]].concat();
+        let seen = read(&file, packing, RecordLimits::default());
+        let ids: Vec<&str> = seen.iter().filter_map(|(_, found)| Some(found.as_ref().ok()?.0.as_str())).collect();
+        assert_eq!(ids, ["<0>", "<2>", "<3>"], "{packing:?}: {seen:?}");
+        assert!(seen.iter().any(|(_, found)| *found == Err(Damage::WrongLength)), "{seen:?}");
+    }
+}
