@@ -248,9 +248,10 @@ impl Failure {
         Self::new(USAGE, message)
     }
 
-    pub(crate) fn panicked() -> Self {
-        let what = locked(&LAST_PANIC).clone();
-        Self::bug(&what)
+    /// Describes a panic: a defect, or a lack of threads.
+    pub(crate) fn panicked(panic: Option<&(dyn std::any::Any + Send)>) -> Self {
+        let defect = || Self::bug(&locked(&LAST_PANIC).clone());
+        panic.and_then(nearprint_storage::lack_of_threads).map_or_else(defect, Self::from)
     }
 
     /// Describes a defect of nearprint.

@@ -82,7 +82,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
             let hint = hint::of(&failure, &asked.command, &arguments, engine.is_some());
             Failure { hint, ..failure }.shown_by(&asked.command, flags::named)
         };
-        let outcome = outcome.unwrap_or_else(|_| Err(Failure::panicked())).map_err(hinted);
+        let outcome = outcome.unwrap_or_else(|panic| Err(Failure::panicked(Some(&*panic)))).map_err(hinted);
         outcome.map(|report| report.hinted(hinted))
     });
     match outcome {

@@ -517,7 +517,7 @@ fn a_place_that_lies_below_the_current_folder_alone_is_refused_with_what_became_
         &["run", "-c", &night.path().join("conf/job.toml").display().to_string(), "--dt", DT],
     );
     let whole = night.path().join("conf/documents").display().to_string();
-    expect(&nowhere, 66, &[&format!("no documents at documents ({whole}): there is no such place at all")]);
+    expect(&nowhere, 66, &[&format!("no documents at documents ({whole}): this place does not exist")]);
     // Files that a night is made with, too.
     let job = fs::read_to_string(night.path().join("conf/job.toml")).unwrap();
     fs::write(night.path().join("conf/job.toml"), format!("{job}stop_words = \"words.txt\"\n")).unwrap();

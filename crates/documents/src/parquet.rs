@@ -17,9 +17,9 @@ use futures::{FutureExt, StreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{
     BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, caught, column_type,
-    count, joined_row_groups, of_arrow, of_parquet, panicked,
+    count, joined_row_groups, of_arrow, of_parquet,
 };
-use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking};
+use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking, reader_failed};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType};
@@ -337,7 +337,7 @@ impl TaskReader {
         let url = &self.parquet.file.url;
         let known = match known.await {
             Ok(known) => known.map_err(|e| of_parquet(url, e))?,
-            Err(panic) => return Err(panicked(url, &*panic)),
+            Err(panic) => return Err(reader_failed(url, &*panic)),
         };
         let batch_rows = batch_rows(group, &self.context.limits);
         self.group = Some(GroupReader { index, group, rows_done: 0, batch_rows, known, open: None });

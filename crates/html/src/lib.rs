@@ -4,8 +4,8 @@
 //! bytes ─► decode (header, BOM, <meta>, detection) ─► tokens ─► Dom (bounded depth) ─► main, all or selected text
 //! ```
 //!
-//! The text depends on the bytes, the hint and the mode alone. The work grows with the size of the page, whatever its
-//! tags are: elements nest at most [`MAX_DEPTH`] deep, and the tags of deeper ones are left out; so are the attributes
+//! The text depends on the bytes, the hint and the mode alone. But for selectors that compare siblings (`~`, `:nth-child`), the work
+//! grows with the size of the page, whatever its tags are: elements nest at most [`MAX_DEPTH`] deep, and the tags of deeper ones are left out; so are the attributes
 //! behind the first 1000 of a tag.
 //!
 //! ```

@@ -100,7 +100,7 @@ async fn refuse_missing_base(storage: &Storage, pattern: &str) -> Result<()> {
 /// Makes the fault of a place of nights that is missing.
 fn nights_missing(url: &str) -> Fault {
     let remedy =
-        "there is no such place at all: check its name, and whether its disk is mounted; nothing was read or written";
+        "this place does not exist: check its name, and whether its disk is mounted; nothing was read or written";
     Fault::input_missing("documents", url, remedy).about(Absent::NoNights)
 }
 
@@ -113,7 +113,7 @@ async fn explain(
 ) -> Result<Documents> {
     let names = nights.root.names().await?;
     if names.is_empty() && !nights.root.is_local_folder() {
-        return Err(no_root(nights));
+        return Err(no_root(nights).await?);
     }
     if opened.is_ok() {
         return opened;
@@ -155,13 +155,14 @@ fn other_layout(nights: &NightFolders, names: &[String], documents: &str, dt: &s
     Some(Fault::config("documents".to_owned(), reason))
 }
 
-fn no_root(nights: &NightFolders) -> Fault {
+async fn no_root(nights: &NightFolders) -> Result<Fault> {
     let url = nights.root.url().to_owned();
-    if nights.root.local_path().is_some_and(std::path::Path::exists) {
+    let is_there = nights.root.local_path().is_some_and(std::path::Path::exists);
+    if is_there || (nights.root.is_remote() && nights.root.find().await?.is_some()) {
         let reason = format!(
             "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
         );
-        return Fault::config("documents".to_owned(), reason);
+        return Ok(Fault::config("documents".to_owned(), reason));
     }
-    nights_missing(&url)
+    Ok(nights_missing(&url))
 }

@@ -69,7 +69,7 @@ pub use redact::redact;
 pub use roots::Roots;
 pub use row_number::{in_memory, row_number};
 pub use run_lock::RunLock;
-pub use runtime::{blocking, of_task, panic_text};
+pub use runtime::{blocking, lack_of_threads, of_task, panic_text, reader_failed};
 pub use s3::{Requests, S3Config};
 pub use storage::Storage;
 pub use table_format::TableFormat;

@@ -1,6 +1,7 @@
 //! Listing what can be read at a path, folder, glob or S3 prefix: files, things that look like files but cannot be
 //! read, and the marks of tables.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::{Error, ErrorKind};
@@ -9,7 +10,7 @@ use std::path::Path as LocalPath;
 use std::time::SystemTime;
 
 use futures::TryStreamExt;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Part, Result, words};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use walkdir::WalkDir;
@@ -140,7 +141,8 @@ impl Folder {
         let store = self.backend.store().await?;
         let mut listed = store.list(Some(&self.prefix));
         let mut listing = Listing::default();
-        while let Some(meta) = listed.try_next().await.map_err(request("list", &self.url))? {
+        let mut folders = HashSet::new();
+        while let Some(meta) = listed.try_next().await.map_err(|source| self.unlisted(source))? {
             let names: Vec<String> =
                 meta.location.prefix_match(&self.prefix).into_iter().flatten().map(|p| p.as_ref().to_owned()).collect();
             listing.note_table(self, &names, wanted);
@@ -148,8 +150,23 @@ impl Folder {
             if !names.is_empty() && !names.iter().any(|name| is_hidden(name)) && wanted.has(&url) {
                 listing.files.push(self.input(meta, url));
             }
+            folders.extend((1..names.len()).map(|n| self.below(&names[..n])));
         }
+        // Programs mark folders by objects without bytes; their names have lost the slash at the end.
+        listing.files.retain(|file| file.size > 0 || !folders.contains(&file.url));
         Ok(listing)
+    }
+
+    /// Makes the fault of a listing that failed. No request can name an object whose key has an empty part, `.`, `..` or a control
+    /// character.
+    fn unlisted(&self, source: object_store::Error) -> Fault {
+        match &source {
+            object_store::Error::InvalidPath { source } => {
+                let reason = words!["the name of an object in ", Part::Place, format!(" cannot be read: {source}")];
+                Fault::bad_data(&self.url, reason).remedy("rename or delete that object")
+            }
+            _ => request("list", &self.url)(source),
+        }
     }
 
     /// Returns the path or URL to which `names` lead from here.

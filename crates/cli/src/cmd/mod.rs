@@ -174,7 +174,7 @@ impl Session {
             let mut work = working.spawn(work);
             let done = tokio::select! {
                 done = &mut work => self.ended(done),
-                () = self.show_progress() => Err(Failure::panicked()),
+                () = self.show_progress() => Err(Failure::panicked(None)),
                 failure = &mut stopped => {
                     end(work).await;
                     Err(failure)
@@ -203,7 +203,7 @@ impl Session {
 
     fn ended<T, E: Into<Fault>>(&self, done: Result<Result<T, E>, JoinError>) -> Result<T, Failure> {
         let panicked = |error: JoinError| match self.embedding {
-            Embedding::Process => Failure::panicked(),
+            Embedding::Process => Failure::panicked(error.try_into_panic().ok().as_deref()),
             Embedding::Program(_) => Failure::bug(&error.to_string()),
         };
         done.map_err(panicked)?.map_err(|e| self.failure(e.into()))

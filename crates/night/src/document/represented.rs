@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use arrow::array::Array;
 use futures::TryStreamExt;
 use nearprint_fault::Result;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, REFERENCE};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, REASON, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::STUB;
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
 use schemars::JsonSchema;
@@ -68,12 +69,14 @@ async fn follow(storage: &Storage, store: &Store, night: &Night, id: &str, ids: 
     files.extend(dataset_files(storage, store, night, "redecided").await?);
     for file in files {
         let parquet = ParquetFile::open(file).await?;
-        let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID, REFERENCE]))?;
+        let mut batches = parquet.stream(parquet.whole(&[DOC_ID, CANONICAL_ID, REFERENCE, REASON]))?;
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (of_rows, canonical) = (columns.strings(DOC_ID)?, columns.strings(CANONICAL_ID)?);
-            let references = columns.strings(REFERENCE)?;
-            for row in 0..batch.num_rows() {
+            let (references, reasons) = (columns.strings(REFERENCE)?, columns.strings(REASON)?);
+            // A stub leaves the document as earlier nights left it.
+            let is_stub = |row: &usize| reasons.is_valid(*row) && reasons.value(*row) == STUB;
+            for row in (0..batch.num_rows()).filter(|row| !is_stub(row)) {
                 let is_own = canonical.is_valid(row) && references.is_null(row);
                 if is_own && canonical.value(row) == id {
                     ids.insert(of_rows.value(row).to_owned());
