@@ -126,6 +126,13 @@ fn the_verdict_is_the_joins_and_says_why() {
     assert!(far.stdout.contains("Not a pair: distance "), "{}", far.stdout);
     assert!(far.stdout.contains(" is above the profile's 0; sketch distance "), "{}", far.stdout);
     assert!(far.stdout.contains("brown [-fox-]{+cat+} jumps"), "{}", far.stdout);
+    // A rule that holds in one of the two cases is no verdict for the other.
+    let within =
+        ["join.max_distance=63", "join.max_sketch_distance=255", "join.earlier.max_distance=0", "join.earlier.words=0"];
+    let set = within.iter().flat_map(|set| ["--set", set]);
+    let words: Vec<&str> = ["fox", "cat"].into_iter().chain(set).collect();
+    let said = explain(&dir, &words).expect_success().stdout;
+    assert!(said.contains("\nA pair within a night, not across nights: "), "{said}");
     // What finds documents of earlier nights goes with the profile's own distance.
     for (set, says) in [("join.max_distance=12", true), ("join.max_distance=11", false), ("join.earlier.words=1", true)]
     {

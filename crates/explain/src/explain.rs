@@ -67,8 +67,10 @@ pub struct Explanation {
 /// The comparison of two texts.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainedPair {
-    /// True if the profile takes the texts for a pair.
+    /// True if the profile takes the texts for a pair when one night has both.
     pub is_pair: bool,
+    /// True if it does when they are of different nights.
+    pub is_pair_across_nights: bool,
     /// The reasons why it does, or does not.
     pub reasons: Vec<String>,
     /// True if the normalised texts are equal.
@@ -192,11 +194,12 @@ fn explanation(profile: &ProfileConfig, texts: &[Taken]) -> Result<Explanation> 
 fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> {
     let features = features::union(a.features(), b.features(), profile);
     let distance = distance(a, b);
-    let (is_pair, reasons, judge) = verdict(profile, a, b)?;
+    let Verdict { is_pair, is_pair_across_nights, reasons, judge } = verdict(profile, a, b)?;
     let bits = a.fingerprint().zip(b.fingerprint());
     let diff = diff::diff(a.normalized(), b.normalized());
     Ok(ExplainedPair {
         is_pair,
+        is_pair_across_nights,
         reasons,
         same_text: a.normalized() == b.normalized(),
         distance,
@@ -210,12 +213,19 @@ fn pair(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<ExplainedPair> 
     })
 }
 
-/// Returns whether the two texts are a pair, the reasons, and what the judge says.
-fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<String>, Option<ExplainedJudge>)> {
+/// Whether two texts are a pair, the reasons, and what the judge says.
+struct Verdict {
+    is_pair: bool,
+    is_pair_across_nights: bool,
+    reasons: Vec<String>,
+    judge: Option<ExplainedJudge>,
+}
+
+fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<Verdict> {
     let verifier = profile.join.verifier(profile.bits)?;
     let Some(distance) = distance(a, b) else {
         let (same, reasons) = verdict_without_fingerprints(a, b);
-        return Ok((same, reasons, None));
+        return Ok(Verdict { is_pair: same, is_pair_across_nights: same, reasons, judge: None });
     };
     let judge = profile.judge();
     let with_texts = profile.verifier_with_texts()?;
@@ -234,7 +244,9 @@ fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<S
     if let Some(earlier) = profile.join.earlier {
         reasons.push(of_different_nights(profile, earlier, distance, (a.sketch(), b.sketch()))?);
     }
-    let near = match (nearness, &judged) {
+    let of_earlier = profile.join.verifier_of_earlier(profile.bits)?;
+    let across = u8::try_from(distance).map_or(Nearness::Far, |d| of_earlier.nearness(d, a.sketch(), b.sketch()));
+    let is_pair = match (nearness, &judged) {
         (Nearness::Near(_), _) => true,
         (Nearness::Undecided(_), Some((config, judge))) => {
             reasons.extend(judged_reasons(config, judge));
@@ -242,7 +254,8 @@ fn verdict(profile: &ProfileConfig, a: &Taken, b: &Taken) -> Result<(bool, Vec<S
         }
         (Nearness::Undecided(_) | Nearness::Far, _) => false,
     };
-    Ok((near, reasons, judged.map(|(_, judge)| judge)))
+    let is_pair_across_nights = matches!(across, Nearness::Near(_));
+    Ok(Verdict { is_pair, is_pair_across_nights, reasons, judge: judged.map(|(_, judge)| judge) })
 }
 
 /// Says whether the two texts would be compared as documents of different nights, and by what.

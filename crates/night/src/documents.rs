@@ -58,7 +58,7 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
     if nights.root.is_local_folder() || !nights.root.names().await?.is_empty() {
         return Ok(());
     }
-    Err(no_root(&nights))
+    Err(no_root(&nights).await?)
 }
 
 /// Returns the newest night that has a folder or files at a place of nights. `None` if there is none, or if wildcards come

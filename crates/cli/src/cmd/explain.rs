@@ -111,7 +111,12 @@ fn matrix(out: &mut String, title: &str, rows: &[Vec<Option<u32>>]) {
 }
 
 fn pair(out: &mut String, pair: &ExplainedPair, n_features: usize) {
-    let verdict = if pair.is_pair { "A pair" } else { "Not a pair" };
+    let verdict = match (pair.is_pair, pair.is_pair_across_nights) {
+        (true, true) => "A pair",
+        (true, false) => "A pair within a night, not across nights",
+        (false, true) => "A pair across nights, not within a night",
+        (false, false) => "Not a pair",
+    };
     let _ = writeln!(out, "\n{verdict}: {}", legible(&pair.reasons.join("; ")));
     if let (Some(distance), Some(similarity)) = (pair.distance, pair.similarity_percent) {
         let sketch = pair.sketch_distance.map_or(String::new(), |d| format!(", sketch distance {d}"));

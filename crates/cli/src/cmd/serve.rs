@@ -59,7 +59,7 @@ pub(super) fn serve(global: &Global, args: &ServeArgs) -> Outcome {
         let answers = StoreAnswers::new(lookup, storage, texts, resources);
         let mut signal = None;
         let served = server.run(Arc::new(answers), async { signal = Some(stopped.await) }).await;
-        Ok((Some(served), signal.unwrap_or_else(Failure::panicked)))
+        Ok((Some(served), signal.unwrap_or_else(|| Failure::panicked(None))))
     })?;
     match served {
         Some(served) => Ok(report(&session, served, &signal)),

@@ -203,7 +203,9 @@ async function compare(first, match) {
   const explanation = await post("explain", { a: first.side, b: { id: match.id, dt: match.dt } });
   const pair = explanation.pair;
   show("compared", `Differences: ${first.name} and ${legible(match.id)}`);
-  const verdict = pair.is_pair ? "A run takes these texts for near-duplicates" : "A run does not take these texts for near-duplicates";
+  const takes = pair.is_pair_across_nights ? "takes" : "does not take";
+  const within = pair.is_pair === pair.is_pair_across_nights ? "" : pair.is_pair ? ", but does within a night" : ", but not within a night";
+  const verdict = `Across nights, a run ${takes} these texts for near-duplicates${within}`;
   show("verdict", `${verdict}: ${pair.reasons.join("; ")}.`);
   const same = element("p", "The normalised texts are equal.");
   $("diff").replaceChildren(...(pair.same_text ? [same] : pair.diff.map(segment)));
