@@ -93,7 +93,7 @@ fn a_line_that_names_nothing_is_named_with_its_list_and_number() {
 
 #[test]
 fn formats_that_are_not_read_are_refused_with_a_command_that_converts_them() {
-    let cases: [(&str, &[u8], &str); 9] = [
+    let cases: [(&str, &[u8], &str); 14] = [
         ("pages.csv", b"id,text\n", "COPY (FROM read_csv("),
         ("pages.TSV.gz", b"\x1f\x8b", "it is CSV"),
         ("pages.arrow", b"ARROW1\0\0", "pyarrow.feather"),
