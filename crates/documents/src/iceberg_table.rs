@@ -196,7 +196,7 @@ fn is_in(root: &Folder, file: &DataFile, wanted: &BTreeMap<String, String>) -> R
         match value {
             Some((_, PartitionValue::Shown(value))) if value == wanted => {}
             Some((_, PartitionValue::Shown(_) | PartitionValue::Null)) => return Ok(false),
-            Some((_, PartitionValue::Other(_))) | None => {
+            Some((_, PartitionValue::Derived(_) | PartitionValue::Other)) | None => {
                 let reason = format!(
                     "the Iceberg table does not say of {} which '{name}' it has: only values of columns and days name a night; \
                      let its engine write the files anew, partitioned by one of these",
