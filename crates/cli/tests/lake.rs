@@ -509,6 +509,17 @@ fn iceberg_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
     expect(&table.night.run(DT, &[]), 65, &["m1.avro", "no manifest of an Iceberg table"]);
 }
 
+#[test]
+fn a_list_of_manifests_on_which_its_reader_fails_is_a_damaged_file() {
+    let table = iceberg();
+    let list = table.folder.join("metadata/snap-2.avro");
+    let bytes = fs::read(&list).unwrap();
+    let at = bytes.windows(13).position(|name| name == b"manifest_file").unwrap();
+    // No schema may have this name.
+    fs::write(&list, [&bytes[..at], b"man#fest_file", &bytes[at + 13..]].concat()).unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["snap-2.avro", "the reader failed on it"]);
+}
+
 fn damage(path: &Path) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() / 2]).unwrap();

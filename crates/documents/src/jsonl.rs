@@ -13,7 +13,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
-use nearprint_storage::{InputFile, bad_file, bad_format};
+use nearprint_storage::{InputFile, bad_format, panicked};
 use nearprint_warc::Packing;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadBytes, ReadContext};
@@ -117,10 +117,7 @@ impl DocumentReader for JsonlFile {
                 async move {
                     let url = lines.url.clone();
                     let next = AssertUnwindSafe(next_batch(&mut lines, &form, &context)).catch_unwind();
-                    let batch = next.await.unwrap_or_else(|panic| {
-                        let reason = format!("the reader failed on it ({})", nearprint_storage::panic_text(&*panic));
-                        Err(bad_file(url, reason))
-                    })?;
+                    let batch = next.await.unwrap_or_else(|panic| Err(panicked(&url, &*panic)))?;
                     Ok(batch.map(|batch| (batch, lines)))
                 }
             });

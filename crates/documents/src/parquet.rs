@@ -16,10 +16,10 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{
-    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, caught, column_type,
-    count, joined_row_groups, of_arrow, of_parquet, panicked,
+    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, column_type, count,
+    joined_row_groups, of_arrow, of_parquet,
 };
-use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking};
+use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking, caught, panicked};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType};

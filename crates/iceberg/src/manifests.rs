@@ -6,7 +6,7 @@ use apache_avro::Reader;
 use apache_avro::types::Value;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::{Folder, bad_file, date_of_day};
+use nearprint_storage::{Folder, bad_file, caught, date_of_day};
 
 use crate::table::{PartitionField, Snapshot, Table};
 
@@ -199,8 +199,10 @@ async fn records(place: &Folder) -> Result<Vec<Value>> {
     let content =
         place.get().await?.ok_or_else(|| bad_file(place.url(), "the Iceberg table names it, and it is gone"))?;
     let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
-    let records = Reader::new(Cursor::new(content)).map_err(bad)?;
-    records.collect::<std::result::Result<_, _>>().map_err(bad)
+    caught(place.url(), || {
+        let records = Reader::new(Cursor::new(content)).map_err(bad)?;
+        records.collect::<std::result::Result<_, _>>().map_err(bad)
+    })
 }
 
 /// A record of a manifest, and the place of that.

@@ -1,6 +1,5 @@
 //! Parquet files on any store: reading footers, and ranges and columns of the content.
 
-use std::any::Any;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result, Words};
-use nearprint_storage::{InputFile, Unreadable, bad_file};
+use nearprint_storage::{InputFile, Unreadable, bad_file, caught, panicked};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecordBatchStreamBuilder};
@@ -385,19 +384,6 @@ fn counted(
         Ok(Some((batch, (batches, url, rows))))
     });
     counting.boxed()
-}
-
-/// Calls the Parquet reader. If the reader panics, that becomes an error of the file.
-///
-/// # Errors
-/// The error of `read`, or [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if it panicked.
-pub fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(url, &*panic)))
-}
-
-/// Returns the error of a file on which the Parquet reader panicked.
-pub fn panicked(url: &str, panic: &(dyn Any + Send)) -> Fault {
-    bad_file(url, format!("the Parquet reader failed on it ({})", nearprint_storage::panic_text(panic)))
 }
 
 /// A number of rows that no real file reaches.

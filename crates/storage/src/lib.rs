@@ -53,7 +53,7 @@ mod temp_folder;
 pub use date::{date_of_day, day_of_date, is_date, utc};
 pub use deleted_rows::DeletedRows;
 pub use digest::{HashingWriter, Sha256Hex};
-pub use error::{FailedRequest, Unreadable, bad_file, bad_format, damaged_file, utf8};
+pub use error::{FailedRequest, Unreadable, bad_file, bad_format, caught, damaged_file, panicked, utf8};
 pub use folder::Folder;
 pub use input::InputFile;
 pub use inventory::FoundFile;
