@@ -180,6 +180,26 @@ fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_
     }
 }
 
+#[test]
+fn a_deletion_vector_of_a_clone_is_read_where_the_log_says_whatever_its_name_and_scheme() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = elsewhere.path().join("a b");
+    let own = framed(&vector(&[1, 4]));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("v.bin"), &own).unwrap();
+    let path = format!("file:{}/v.bin", folder.display()).replace(' ', "%20");
+    let vector = json!({"storageType": "p", "pathOrInlineDv": path, "offset": 0, "sizeInBytes": own.len() - 8,
+        "cardinality": 2});
+    let table = Delta::new();
+    table.commit(1, &[table.remove("x"), table.add("x", &vector)]);
+    expect(&table.night.run(DT, &[]), 64, &["a b/v.bin, which lies outside of the table"]);
+    let job = table.night.path().join("job.toml");
+    let allowed = format!("{}clone_roots = [{:?}]\n", fs::read_to_string(&job).unwrap(), elsewhere.path());
+    fs::write(&job, allowed).unwrap();
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["a", "c", "d"]);
+}
+
 /// The column `add` of a checkpoint with one file, which has a deletion vector.
 fn add_column(add: &Value) -> ArrayRef {
     let text = |value: &Value| -> ArrayRef { Arc::new(StringArray::from(vec![value.as_str()])) };

@@ -73,4 +73,5 @@ pub use runtime::{blocking, of_task, panic_text};
 pub use s3::{Requests, S3Config};
 pub use storage::Storage;
 pub use table_format::TableFormat;
+pub use tables::known_scheme;
 pub use temp_folder::{TempFolder, remove_dead, remove_temp_folders};
