@@ -269,6 +269,20 @@ fn a_night_may_be_what_a_table_got_since_a_version() {
     expect(&night.run(DT, &["--documents-since", "9"]), 78, &["documents_since", "version 9 is later than version 2"]);
 }
 
+#[test]
+fn survivors_of_files_whose_names_are_hidden_are_found_by_the_next_reader() {
+    let table = Delta::new();
+    write_documents(&table.path("_y"), &[(Some("new"), Some(&text(9, 40)))]);
+    table.commit(1, &[table.add("_y", &Value::Null)]);
+    let night = &table.night;
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_documents"], 6);
+    let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"];
+    nearprint_in(night.path(), &filter).expect_success();
+    assert!(night.path().join(format!("kept/dt={DT}/x_y.parquet")).exists());
+    let again = ["fingerprint", "--documents", "kept", "--output", "again", "--json"];
+    assert_eq!(nearprint_in(night.path(), &again).expect_success().json()["n_documents"], 6);
+}
+
 /// An Iceberg table in `documents`.
 struct Iceberg {
     night: Night,

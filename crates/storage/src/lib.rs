@@ -57,7 +57,7 @@ pub use error::{FailedRequest, Unreadable, bad_file, bad_format, caught, damaged
 pub use folder::Folder;
 pub use input::InputFile;
 pub use inventory::FoundFile;
-pub use listing::Listing;
+pub use listing::{Listing, is_hidden};
 pub use local::is_scratch_name;
 pub use locked::locked;
 pub use new_file::NewFile;
