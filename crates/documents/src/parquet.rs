@@ -16,8 +16,8 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{
-    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, column_type, count,
-    joined_row_groups, of_arrow, of_parquet,
+    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, ambiguous_column,
+    column_type, count, joined_row_groups, of_arrow, of_parquet,
 };
 use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking, caught, panicked};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
@@ -534,9 +534,13 @@ fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: Fault) -> 
     error.remedy(remedy)
 }
 
-/// Returns the type of a column, which may lie within another one.
+/// Returns the type of a column, which may lie within another one. The name of a column that is read must be its own.
 fn data_type<'a>(parquet: &'a ParquetFile, column: &str, remedy: &'static str) -> Result<&'a DataType> {
-    nested::data_type(parquet.schema().fields(), column).map_or_else(|| parquet.data_type(column, remedy), Ok)
+    let fields = parquet.schema().fields();
+    if nested::is_ambiguous(fields, column) {
+        return Err(ambiguous_column(&parquet.file.url, column));
+    }
+    nested::data_type(fields, column).map_or_else(|| parquet.data_type(column, remedy), Ok)
 }
 
 fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {

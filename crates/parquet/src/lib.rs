@@ -30,7 +30,7 @@ pub mod fuzzing {
 }
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
-pub use error::{BadColumn, column_type, missing_column, of_arrow, of_parquet};
+pub use error::{BadColumn, ambiguous_column, column_type, missing_column, of_arrow, of_parquet};
 pub use kernel::DeltaKernel;
 pub use paged_batches::PagedBatches;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
