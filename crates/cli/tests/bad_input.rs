@@ -92,7 +92,8 @@ fn missing_columns_wrong_types_and_drift_are_named_with_the_file_and_column() {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![7]));
     let bytes: ArrayRef = Arc::new(BinaryArray::from_vec(vec![b"x"]));
     let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1)])]));
-    let cases: [(Columns<'_>, Vec<&str>); 6] = [
+    let cases: [(Columns<'_>, Vec<&str>); 7] = [
+        (vec![("id", ids()), ("text", texts()), ("text", texts())], vec!["several columns have the name 'text'"]),
         (vec![("id", ids()), ("body", texts())], vec!["no column 'text'", "it has id, body", "text_column"]),
         (vec![("url", ids()), ("text", texts())], vec!["no column 'id'", "id_column"]),
         (vec![("id", ids()), ("text", Arc::clone(&numbers))], vec!["column 'text' is integer", "expected string"]),

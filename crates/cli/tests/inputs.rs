@@ -396,6 +396,7 @@ fn the_log_of_a_delta_table_names_files_of_its_own_table_only_unless_the_job_all
         format!("%2E%2E/..%2F{name}/secret.parquet"),
         format!("dt={DT}/../../../{name}/secret.parquet"),
         "s3a://payroll/secret.parquet".to_owned(),
+        format!("file:{place}/secret.parquet"),
     ];
     let credentials = [("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "secret")];
     let with = |night: &Night, args: &[&str]| {
@@ -413,6 +414,8 @@ fn the_log_of_a_delta_table_names_files_of_its_own_table_only_unless_the_job_all
         }
         assert!(!port.was_asked(), "{path}");
     }
+    let of_hadoop = naming(&paths[7], size, &port.s3());
+    expect(&with(&of_hadoop, &run), 64, &["s3://payroll/secret.parquet, which lies outside of the table"]);
     // Whatever reads the table.
     let night = naming(&paths[0], size, &port.s3());
     fs::write(night.path().join("truth.tsv"), "id_a\tid_b\tlabel\n").unwrap();
@@ -432,6 +435,7 @@ fn the_log_of_a_delta_table_names_files_of_its_own_table_only_unless_the_job_all
     for (path, job) in [
         (2, format!("clone_roots = [{place:?}]\n")),
         (4, format!("clone_roots = [\"/nowhere\", {place:?}]\n")),
+        (8, format!("clone_roots = [{place:?}]\n")),
         (3, format!("roots = [{place:?}, \"documents\", \"store\", \"results\"]\n")),
         (2, format!("roots = [\".\"]\nclone_roots = [{place:?}]\n")),
     ] {

@@ -180,6 +180,26 @@ fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_
     }
 }
 
+#[test]
+fn a_deletion_vector_of_a_clone_is_read_where_the_log_says_whatever_its_name_and_scheme() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let folder = elsewhere.path().join("a b");
+    let own = framed(&vector(&[1, 4]));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("v.bin"), &own).unwrap();
+    let path = format!("file:{}/v.bin", folder.display()).replace(' ', "%20");
+    let vector = json!({"storageType": "p", "pathOrInlineDv": path, "offset": 0, "sizeInBytes": own.len() - 8,
+        "cardinality": 2});
+    let table = Delta::new();
+    table.commit(1, &[table.remove("x"), table.add("x", &vector)]);
+    expect(&table.night.run(DT, &[]), 64, &["a b/v.bin, which lies outside of the table"]);
+    let job = table.night.path().join("job.toml");
+    let allowed = format!("{}clone_roots = [{:?}]\n", fs::read_to_string(&job).unwrap(), elsewhere.path());
+    fs::write(&job, allowed).unwrap();
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["a", "c", "d"]);
+}
+
 /// The column `add` of a checkpoint with one file, which has a deletion vector.
 fn add_column(add: &Value) -> ArrayRef {
     let text = |value: &Value| -> ArrayRef { Arc::new(StringArray::from(vec![value.as_str()])) };
@@ -249,6 +269,20 @@ fn a_night_may_be_what_a_table_got_since_a_version() {
     expect(&night.run(DT, &["--documents-since", "9"]), 78, &["documents_since", "version 9 is later than version 2"]);
 }
 
+#[test]
+fn survivors_of_files_whose_names_are_hidden_are_found_by_the_next_reader() {
+    let table = Delta::new();
+    write_documents(&table.path("_y"), &[(Some("new"), Some(&text(9, 40)))]);
+    table.commit(1, &[table.add("_y", &Value::Null)]);
+    let night = &table.night;
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_documents"], 6);
+    let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"];
+    nearprint_in(night.path(), &filter).expect_success();
+    assert!(night.path().join(format!("kept/dt={DT}/x_y.parquet")).exists());
+    let again = ["fingerprint", "--documents", "kept", "--output", "again", "--json"];
+    assert_eq!(nearprint_in(night.path(), &again).expect_success().json()["n_documents"], 6);
+}
+
 /// An Iceberg table in `documents`.
 struct Iceberg {
     night: Night,
@@ -266,6 +300,9 @@ const MANIFEST: &str = r#"{"type": "record", "name": "manifest_entry", "fields":
             {"name": "dt", "type": ["null", {"type": "int", "logicalType": "date"}]}]}},
         {"name": "file_size_in_bytes", "type": "long"}, {"name": "referenced_data_file", "type": ["null", "string"]},
         {"name": "content_offset", "type": ["null", "long"]}, {"name": "content_size_in_bytes", "type": ["null", "long"]}]}}]}"#;
+
+/// The type of the value by which the files of [`MANIFEST`] are partitioned.
+const DAY: &str = r#"{"type": "int", "logicalType": "date"}"#;
 
 /// The kinds of files of a manifest.
 const DATA: i32 = 0;
@@ -314,22 +351,28 @@ impl Iceberg {
     }
 
     fn manifest(&self, name: &str, entries: &[Entry<'_>]) -> String {
+        // No day is NULL.
+        let day = |entry: &Entry<'_>| nearprint_storage::day_of_date(entry.day).map(Avro::Date);
+        let entries: Vec<_> = entries.iter().map(|entry| (entry, day(entry))).collect();
+        self.manifest_by(name, DAY, &entries)
+    }
+
+    /// Writes a manifest of files that are partitioned by values of this type.
+    fn manifest_by(&self, name: &str, kind: &str, entries: &[(&Entry<'_>, Option<Avro>)]) -> String {
         let optional = |value: Option<Avro>| match value {
             Some(value) => Avro::Union(1, Box::new(value)),
             None => Avro::Union(0, Box::new(Avro::Null)),
         };
-        let record = |entry: &Entry<'_>| {
+        let record = |(entry, value): &(&Entry<'_>, Option<Avro>)| {
             let relative = entry.path.trim_start_matches("s3a://lake/pages/");
             let size = fs::metadata(self.folder.join(relative)).map_or(1, |there| there.len());
             let format = if entry.vector.is_some() { "PUFFIN" } else { "PARQUET" };
-            // No day is NULL.
-            let day = nearprint_storage::day_of_date(entry.day).map(Avro::Date);
             let vector = entry.vector;
             let file = vec![
                 ("content", Avro::Int(entry.content)),
                 ("file_path", Avro::String(entry.path.to_owned())),
                 ("file_format", Avro::String(format.to_owned())),
-                ("partition", Avro::Record(vec![("dt".to_owned(), optional(day))])),
+                ("partition", Avro::Record(vec![("dt".to_owned(), optional(value.clone()))])),
                 ("file_size_in_bytes", Avro::Long(size as i64)),
                 ("referenced_data_file", optional(vector.map(|(of, ..)| Avro::String(of.to_owned())))),
                 ("content_offset", optional(vector.map(|(_, offset, _)| Avro::Long(offset)))),
@@ -342,15 +385,21 @@ impl Iceberg {
                 ("data_file".to_owned(), Avro::Record(file)),
             ])
         };
-        self.avro(name, MANIFEST, entries.iter().map(record).collect())
+        self.avro(name, &MANIFEST.replace(DAY, kind), entries.iter().map(record).collect())
     }
 
     /// Writes a list of manifests with the numbers of their changes, and returns its path.
     fn list(&self, name: &str, manifests: &[(&str, i64)]) -> String {
-        let record = |(path, sequence): &(&str, i64)| {
+        let manifests: Vec<_> = manifests.iter().map(|(path, sequence)| (*path, *sequence, 0)).collect();
+        self.list_of(name, &manifests)
+    }
+
+    /// Writes a list of manifests with the numbers of their changes and of the ways in which their files are partitioned.
+    fn list_of(&self, name: &str, manifests: &[(&str, i64, i32)]) -> String {
+        let record = |(path, sequence, spec): &(&str, i64, i32)| {
             Avro::Record(vec![
                 ("manifest_path".to_owned(), Avro::String((*path).to_owned())),
-                ("partition_spec_id".to_owned(), Avro::Int(0)),
+                ("partition_spec_id".to_owned(), Avro::Int(*spec)),
                 ("sequence_number".to_owned(), Avro::Long(*sequence)),
             ])
         };
@@ -464,10 +513,12 @@ fn iceberg_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
         {"schema-id": 0, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "body"}]},
         {"schema-id": 1, "fields": [{"id": 1, "name": "id"}, {"id": 2, "name": "text"}]}]});
     let bucket = json!({"partition-specs": [{"spec-id": 0, "fields": [{"name": "dt", "transform": "bucket[4]"}]}]});
-    let cases: [(Value, i32, &str, i32, &str); 5] = [
+    let void = json!({"partition-specs": [{"spec-id": 0, "fields": [{"name": "dt", "transform": "void"}]}]});
+    let cases: [(Value, i32, &str, i32, &str); 6] = [
         (renamed, DATA, "b.parquet", 65, "renamed the column 'text'"),
         (json!({"format-version": 4}), DATA, "b.parquet", 65, "3 is the newest known"),
         (bucket, DATA, "b.parquet", 65, "does not say of"),
+        (void, DATA, "b.parquet", 65, "does not say of"),
         (json!({}), VALUES, "values.parquet", 65, "rewrite_data_files"),
         (json!({}), DATA, "gone.parquet", 65, "which is gone"),
     ];
@@ -490,6 +541,17 @@ fn iceberg_tables_that_need_more_of_a_reader_are_refused_by_what_they_need() {
     damage(&metadata.join("m1.avro"));
     fs::remove_file(metadata.join("00002-z.metadata.json")).unwrap();
     expect(&table.night.run(DT, &[]), 65, &["m1.avro", "no manifest of an Iceberg table"]);
+}
+
+#[test]
+fn a_list_of_manifests_on_which_its_reader_fails_is_a_damaged_file() {
+    let table = iceberg();
+    let list = table.folder.join("metadata/snap-2.avro");
+    let bytes = fs::read(&list).unwrap();
+    let at = bytes.windows(13).position(|name| name == b"manifest_file").unwrap();
+    // No schema may have this name.
+    fs::write(&list, [&bytes[..at], b"man#fest_file", &bytes[at + 13..]].concat()).unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["snap-2.avro", "the reader failed on it"]);
 }
 
 fn damage(path: &Path) {
@@ -531,6 +593,38 @@ fn the_metadata_that_a_catalog_names_are_those_of_a_night_and_what_does_not_conc
     let twice = table.list("snap-2.avro", &[(&data, 1), (&data, 2)]);
     table.metadata("00001-x.metadata.json", &[&twice], &json!({}));
     expect(&table.night.run(DT, &["--replace"]), 65, &["it names s3a://lake/pages/data/a.parquet twice"]);
+}
+
+#[test]
+fn deletes_by_value_are_refused_unless_they_are_of_another_partition_for_certain() {
+    const INT: &str = r#""int""#;
+    const LONG: &str = r#""long""#;
+    let ten = || (INT, Some(Avro::Int(10)));
+    let cases = [
+        // A column of `int` may become one of `long`.
+        ("truncate[10]", ten(), (LONG, Some(Avro::Long(10))), 0, 65),
+        ("truncate[10]", ten(), (LONG, Some(Avro::Long(20))), 0, 0),
+        ("truncate[10]", ten(), (LONG, None), 0, 0),
+        ("identity", (r#""float""#, Some(Avro::Float(0.5))), (r#""double""#, Some(Avro::Double(1.5))), 0, 65),
+        // The table has given up the only field: such deletes are of all partitions.
+        ("identity", ten(), (INT, None), 1, 65),
+        // Partitioned in another way.
+        ("identity", ten(), ten(), 2, 0),
+    ];
+    for (transform, (kind, value), (kind_of_deletes, value_of_deletes), spec, code) in cases {
+        let table = Iceberg::new();
+        let (own, values) = (table.documents("a.parquet", &["a"]), place("data/values.parquet"));
+        let data = table.manifest_by("m1.avro", kind, &[(&Entry::data(&own, ""), value)]);
+        let deletes = Entry { content: VALUES, ..Entry::data(&values, "") };
+        let deletes = table.manifest_by("m2.avro", kind_of_deletes, &[(&deletes, value_of_deletes)]);
+        let list = table.list_of("snap.avro", &[(&data, 1, 0), (&deletes, 2, spec)]);
+        let by = |id: i32, transform: &str| json!({"spec-id": id, "fields": [{"name": "n", "transform": transform}]});
+        let specs = json!({"partition-specs": [by(0, transform), by(1, "void"), by(2, transform)]});
+        table.metadata("00000-x.metadata.json", &[&list], &specs);
+        let done = nearprint_in(table.night.path(), &["fingerprint", "--documents", "documents", "--output", "out"]);
+        assert_eq!(done.code, code, "{transform} {kind_of_deletes} {spec}: {}", done.stderr);
+        assert_eq!(done.stderr.contains("rewrite_data_files"), code == 65, "{transform}: {}", done.stderr);
+    }
 }
 
 #[test]

@@ -84,8 +84,8 @@ pub struct Add {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletionVector {
-    /// `u`: in a file below the table, whose name is a UUID in Z85 after a prefix; `p`: in the file of this path; `i`: here, in
-    /// Z85.
+    /// `u`: in a file below the table, whose name is a UUID in Z85 after a prefix; `p`: in the file of this path, which is escaped
+    /// as in a URL; `i`: here, in Z85.
     pub storage_type: String,
     /// As the storage type says.
     pub path_or_inline_dv: String,

@@ -1,9 +1,10 @@
 //! Deletion vectors: which rows of a file do not count.
 
 use nearprint_fault::Result;
-use nearprint_storage::{DeletedRows, Folder, Storage, bad_file};
+use nearprint_storage::{DeletedRows, Folder, Storage, bad_file, known_scheme};
 
 use crate::actions::DeletionVector;
+use crate::state::unescaped;
 
 /// The characters of a UUID in Z85.
 const UUID_CHARACTERS: usize = 20;
@@ -21,7 +22,7 @@ impl DeletionVector {
         let rows = match self.storage_type.as_str() {
             "i" => self.inline().map_err(bad)?,
             "u" => self.read(&storage.input(table.join(&self.relative_path().map_err(bad)?).url())?).await?,
-            "p" => self.read(&storage.file_of_table(table, &self.path_or_inline_dv)?).await?,
+            "p" => self.read(&storage.file_of_table(table, &self.whole_path())?).await?,
             other => return Err(bad(format!("its storage type is '{other}', which is not known"))),
         };
         if rows.n() == self.cardinality {
@@ -50,6 +51,11 @@ impl DeletionVector {
         let uuid = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex.get(part).unwrap_or_default().to_owned());
         let name = format!("deletion_vector_{}.bin", uuid.join("-"));
         Ok(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
+    }
+
+    /// Returns the path of a file that may lie anywhere.
+    fn whole_path(&self) -> String {
+        known_scheme(&unescaped(&self.path_or_inline_dv))
     }
 
     async fn read(&self, place: &Folder) -> Result<DeletedRows> {

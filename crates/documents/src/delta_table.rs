@@ -13,7 +13,7 @@ use futures::{StreamExt, TryStreamExt};
 use nearprint_delta::{Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, unescaped};
 use nearprint_fault::{Fault, Result, Words, foreign, key, words};
 use nearprint_parquet::DELTA_LOG;
-use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format};
+use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
 use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
@@ -67,7 +67,7 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
             Some(vector) => Some(vector.rows(storage, &root, path).await?),
             None => None,
         };
-        Ok::<_, Fault>(TableFile { path: path.clone(), bytes: add.size, deleted_rows })
+        Ok::<_, Fault>(TableFile { path: known_scheme(path), bytes: add.size, deleted_rows })
     });
     let named: Vec<_> = named.collect();
     let named = futures::stream::iter(named).buffered(VECTORS_AT_ONCE).try_collect().await?;

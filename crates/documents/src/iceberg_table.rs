@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_fault::{Fault, Result};
 use nearprint_iceberg::{DataFile, PartitionValue, SnapshotFiles, Table, deleted_rows, newest_metadata};
-use nearprint_storage::{Folder, Storage, TableFormat, bad_format};
+use nearprint_storage::{Folder, Storage, TableFormat, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
 use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
@@ -138,14 +138,7 @@ fn refuse_later(root: &Folder, since: i64, read: i64) -> Fault {
 /// Returns a path of the metadata below the table, if it is there, so that a table may be read where it was copied to. Other
 /// paths stay whole, with the schemes that the storage knows.
 fn relative(table: &Table, path: &str) -> String {
-    let known = |path: &str| match path.split_once("://") {
-        Some(("s3a" | "s3n", rest)) => format!("s3://{rest}"),
-        Some(("file", rest)) => rest.to_owned(),
-        // `file:/path`, as Hadoop writes it.
-        None if path.starts_with("file:/") => path.trim_start_matches("file:").to_owned(),
-        _ => path.to_owned(),
-    };
-    let (path, location) = (known(path), known(table.location.trim_end_matches('/')));
+    let (path, location) = (known_scheme(path), known_scheme(table.location.trim_end_matches('/')));
     let below = path.strip_prefix(&location).and_then(|below| below.strip_prefix('/'));
     below.filter(|below| below.split('/').all(|name| name != "..")).map(str::to_owned).unwrap_or(path)
 }
@@ -196,7 +189,7 @@ fn is_in(root: &Folder, file: &DataFile, wanted: &BTreeMap<String, String>) -> R
         match value {
             Some((_, PartitionValue::Shown(value))) if value == wanted => {}
             Some((_, PartitionValue::Shown(_) | PartitionValue::Null)) => return Ok(false),
-            Some((_, PartitionValue::Other(_))) | None => {
+            Some((_, PartitionValue::Derived(_) | PartitionValue::Other)) | None => {
                 let reason = format!(
                     "the Iceberg table does not say of {} which '{name}' it has: only values of columns and days name a night; \
                      let its engine write the files anew, partitioned by one of these",

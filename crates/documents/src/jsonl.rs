@@ -13,7 +13,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
-use nearprint_storage::{InputFile, bad_format, reader_failed};
+use nearprint_storage::{InputFile, bad_format, panicked};
 use nearprint_warc::Packing;
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadBytes, ReadContext};
@@ -117,7 +117,7 @@ impl DocumentReader for JsonlFile {
                 async move {
                     let url = lines.url.clone();
                     let next = AssertUnwindSafe(next_batch(&mut lines, &form, &context)).catch_unwind();
-                    let batch = next.await.unwrap_or_else(|panic| Err(reader_failed(&url, &*panic)))?;
+                    let batch = next.await.unwrap_or_else(|panic| Err(panicked(&url, &*panic)))?;
                     Ok(batch.map(|batch| (batch, lines)))
                 }
             });

@@ -18,6 +18,22 @@ pub fn data_type<'a>(fields: &'a Fields, name: &str) -> Option<&'a DataType> {
     })
 }
 
+/// Returns whether several columns have the name, or one on the way to a column within others.
+pub fn is_ambiguous(fields: &Fields, name: &str) -> bool {
+    let n_named = |name: &str| fields.iter().filter(|field| field.name() == name).count();
+    let is_ambiguous_within =
+        |(outer, inner): (&str, &str)| match fields.find(outer).map(|(_, field)| field.data_type()) {
+            Some(DataType::Struct(within)) if data_type(within, inner).is_some() => {
+                n_named(outer) > 1 || is_ambiguous(within, inner)
+            }
+            _ => false,
+        };
+    match n_named(name) {
+        0 => splits(name).any(is_ambiguous_within),
+        n => n > 1,
+    }
+}
+
 /// Returns the values of a column. Values within a NULL are NULL.
 ///
 /// # Errors
@@ -65,7 +81,7 @@ mod tests {
     use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, StructArray};
     use arrow::datatypes::{DataType, Field, Fields};
 
-    use super::{column, data_type};
+    use super::{column, data_type, is_ambiguous};
 
     #[test]
     fn a_value_within_a_null_is_null_and_a_column_of_the_whole_name_comes_first() {
@@ -83,5 +99,22 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("doc", doc), ("doc.text", whole)]).unwrap();
         assert_eq!(column(&batch, "doc.text").unwrap().unwrap().as_string::<i32>().value(1), "y");
         assert_eq!(batch.num_columns(), 2);
+    }
+
+    #[test]
+    fn a_name_is_ambiguous_if_several_columns_have_it_or_one_that_leads_to_it() {
+        let text = || Field::new("text", DataType::Utf8, false);
+        let doc = |fields: Vec<Field>| Field::new("doc", DataType::Struct(Fields::from(fields)), false);
+        for (fields, name, expected) in [
+            (vec![text(), text()], "text", true),
+            (vec![text(), doc(vec![text()])], "text", false),
+            (vec![text(), text(), doc(vec![text()])], "doc.text", false),
+            (vec![doc(vec![text(), text()])], "doc.text", true),
+            (vec![doc(vec![text()]), doc(vec![text()])], "doc.text", true),
+            (vec![text(), text()], "id", false),
+        ] {
+            let fields = Fields::from(fields);
+            assert_eq!(is_ambiguous(&fields, name), expected, "{name} in {fields:?}");
+        }
     }
 }

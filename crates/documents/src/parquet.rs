@@ -16,10 +16,10 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{
-    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, caught, column_type,
-    count, joined_row_groups, of_arrow, of_parquet,
+    BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, ambiguous_column,
+    column_type, count, joined_row_groups, of_arrow, of_parquet,
 };
-use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking, reader_failed};
+use nearprint_storage::{DeletedRows, InputFile, Unreadable, bad_file, bad_format, blocking, caught, panicked};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as PhysicalType};
@@ -337,7 +337,7 @@ impl TaskReader {
         let url = &self.parquet.file.url;
         let known = match known.await {
             Ok(known) => known.map_err(|e| of_parquet(url, e))?,
-            Err(panic) => return Err(reader_failed(url, &*panic)),
+            Err(panic) => return Err(panicked(url, &*panic)),
         };
         let batch_rows = batch_rows(group, &self.context.limits);
         self.group = Some(GroupReader { index, group, rows_done: 0, batch_rows, known, open: None });
@@ -534,9 +534,13 @@ fn with_hint(parquet: &ParquetFile, columns: &DocumentColumns, error: Fault) -> 
     error.remedy(remedy)
 }
 
-/// Returns the type of a column, which may lie within another one.
+/// Returns the type of a column, which may lie within another one. The name of a column that is read must be its own.
 fn data_type<'a>(parquet: &'a ParquetFile, column: &str, remedy: &'static str) -> Result<&'a DataType> {
-    nested::data_type(parquet.schema().fields(), column).map_or_else(|| parquet.data_type(column, remedy), Ok)
+    let fields = parquet.schema().fields();
+    if nested::is_ambiguous(fields, column) {
+        return Err(ambiguous_column(&parquet.file.url, column));
+    }
+    nested::data_type(fields, column).map_or_else(|| parquet.data_type(column, remedy), Ok)
 }
 
 fn id_type(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<DataType> {

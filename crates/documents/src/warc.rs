@@ -1,7 +1,6 @@
 //! Documents in WARC files: plain, gzip or zstd. Those of WET files are conversion records.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -10,7 +9,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_html::{Extractor, HtmlText};
-use nearprint_storage::{InputFile, bad_format, blocking, reader_failed};
+use nearprint_storage::{InputFile, bad_format, blocking, caught};
 use nearprint_warc::{Next, Packing, RecordLimits, Records, Seam};
 
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
@@ -227,8 +226,7 @@ struct Task {
 
 impl Task {
     fn next_batch(&self, reading: &mut Reading) -> Result<Option<DocumentBatch>> {
-        let read = catch_unwind(AssertUnwindSafe(|| self.rows(reading)));
-        let rows = read.unwrap_or_else(|panic| Err(reader_failed(&self.url, &*panic)))?;
+        let rows = caught(&self.url, || self.rows(reading))?;
         let batch =
             (!rows.is_empty()).then(|| to_documents(&self.url, rows, &self.columns, &self.keep_types, &self.context));
         batch.transpose()

@@ -11,7 +11,7 @@ use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format};
 
-use crate::manifests::{DataFile, DeleteFile, SnapshotFiles};
+use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles};
 
 /// The columns of a file that deletes rows by their numbers.
 const FILE_PATH: &str = "file_path";
@@ -98,8 +98,25 @@ async fn positions(
 }
 
 impl DeleteFile {
-    /// Returns whether deletes by values are about a file: it was added before them, and is of their partition.
+    /// Returns whether deletes by values may be about a file: it was added before them, and is not of another partition for
+    /// certain (Iceberg table specification, "Scan Planning").
     fn is_about_values_of(&self, file: &DataFile) -> bool {
-        file.sequence < self.sequence && (self.partition.is_empty() || self.partition == file.partition)
+        file.sequence < self.sequence && (self.partition.is_empty() || !self.is_of_another_partition(file))
+    }
+
+    fn is_of_another_partition(&self, file: &DataFile) -> bool {
+        let mut values = self.partition.iter().zip(&file.partition);
+        self.spec_id != file.spec_id || values.any(|((_, own), (_, other))| own.differs_from(other))
+    }
+}
+
+impl PartitionValue {
+    /// Returns whether this and another value of one field are different for certain.
+    fn differs_from(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, other) | (other, Self::Null) => *other != Self::Null,
+            (Self::Shown(own), Self::Shown(other)) | (Self::Derived(own), Self::Derived(other)) => own != other,
+            _ => false,
+        }
     }
 }

@@ -6,7 +6,7 @@ use apache_avro::Reader;
 use apache_avro::types::Value;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::{Folder, bad_file, date_of_day};
+use nearprint_storage::{Folder, bad_file, caught, date_of_day};
 
 use crate::table::{PartitionField, Snapshot, Table};
 
@@ -31,6 +31,8 @@ pub struct DataFile {
     pub format: String,
     /// The size in bytes.
     pub bytes: u64,
+    /// The number of the way in which it is partitioned.
+    pub spec_id: i32,
     /// The values by which it is partitioned, with their names.
     pub partition: Vec<(String, PartitionValue)>,
     /// The number of the change that added its rows.
@@ -42,10 +44,12 @@ pub struct DataFile {
 pub enum PartitionValue {
     /// As folders have it in their names: a date, a number, a truth value or a string.
     Shown(String),
+    /// A number or a text that no folder has in its name, such as the number of a bucket.
+    Derived(String),
     /// NULL.
     Null,
-    /// Any other value, as its writer shows it to its own programs.
-    Other(String),
+    /// Any other value. It may be equal to one of another type, which its column had before.
+    Other,
 }
 
 /// A file that says which rows are deleted.
@@ -57,6 +61,8 @@ pub struct DeleteFile {
     pub format: String,
     /// It names values that rows have, and not the numbers of rows.
     pub by_value: bool,
+    /// The number of the way in which it is partitioned.
+    pub spec_id: i32,
     /// The values by which it is partitioned, with their names. Without any, it is about files of all partitions.
     pub partition: Vec<(String, PartitionValue)>,
     /// The one file of which it deletes rows, if that is known.
@@ -72,6 +78,8 @@ const DATA: i64 = 0;
 const EQUALITY_DELETES: i64 = 2;
 /// The state of an entry that is not in the snapshot any more.
 const DELETED: i64 = 2;
+/// How a value follows from its column if files are not partitioned by it any more: it is always NULL.
+const VOID: &str = "void";
 
 impl SnapshotFiles {
     /// Reads the files of a snapshot. `place` finds a file of the table by its path.
@@ -118,12 +126,12 @@ impl SnapshotFiles {
         let format = file.text("file_format")?.to_ascii_lowercase();
         let sequence = entry.integer_or("sequence_number", inherited)?;
         let content = file.integer_or("content", DATA)?;
-        let spec = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
-        let partition = partition(&file, table.partition_fields(spec))?;
+        let spec_id = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
+        let partition = partition(&file, table.partition_fields(spec_id))?;
         if content == DATA {
             let bytes = file.integer("file_size_in_bytes")?;
             let bytes = u64::try_from(bytes).map_err(|_| entry.bad(&format!("{path} has {bytes} bytes")))?;
-            self.data.push(DataFile { path, format, bytes, partition, sequence });
+            self.data.push(DataFile { path, format, bytes, spec_id, partition, sequence });
             return Ok(());
         }
         let range = (file.optional_integer("content_offset")?, file.optional_integer("content_size_in_bytes")?);
@@ -133,13 +141,14 @@ impl SnapshotFiles {
         };
         let of = file.get("referenced_data_file").and_then(text_of).map(str::to_owned);
         let by_value = content == EQUALITY_DELETES;
-        self.deletes.push(DeleteFile { path, format, by_value, partition, of, vector, sequence });
+        self.deletes.push(DeleteFile { path, format, by_value, spec_id, partition, of, vector, sequence });
         Ok(())
     }
 }
 
 /// Returns the values by which a file is partitioned. They stand in the order of the fields: the manifest may have other names,
-/// because Avro does not allow all names, and because fields may be renamed.
+/// because Avro does not allow all names, and because fields may be renamed. Fields that the table has given up, which are
+/// `void`, have no values.
 fn partition(file: &Record<'_>, fields: &[PartitionField]) -> Result<Vec<(String, PartitionValue)>> {
     let values = match file.get("partition") {
         Some(Value::Record(values)) => values.as_slice(),
@@ -149,14 +158,14 @@ fn partition(file: &Record<'_>, fields: &[PartitionField]) -> Result<Vec<(String
     if values.len() != fields.len() {
         return Err(file.bad("a partition has not as many values as the table says"));
     }
-    let named = fields.iter().zip(values);
-    Ok(named.map(|(field, (_, value))| (field.name.clone(), shown(value, &field.transform))).collect())
+    let named = fields.iter().zip(values).filter(|(field, _)| field.transform != VOID);
+    Ok(named.map(|(field, (_, value))| (field.name.clone(), partition_value(value, &field.transform))).collect())
 }
 
-/// Returns a value of a partition as the name of a folder has it, if there is a way that everybody takes.
-fn shown(value: &Value, transform: &str) -> PartitionValue {
-    let text = match (transform, value) {
-        (_, Value::Union(_, value)) => return shown(value, transform),
+/// Returns a value of a partition: as the name of a folder has it, if there is a way that everybody takes.
+fn partition_value(value: &Value, transform: &str) -> PartitionValue {
+    let shown = match (transform, value) {
+        (_, Value::Union(_, value)) => return partition_value(value, transform),
         (_, Value::Null) => return PartitionValue::Null,
         ("identity" | "day", Value::Date(days)) | ("day", Value::Int(days)) => date_of_day(*days),
         ("identity", Value::Int(number)) => Some(number.to_string()),
@@ -165,7 +174,24 @@ fn shown(value: &Value, transform: &str) -> PartitionValue {
         ("identity", Value::String(text)) => Some(text.clone()),
         _ => None,
     };
-    text.map_or_else(|| PartitionValue::Other(format!("{value:?}")), PartitionValue::Shown)
+    match (shown, comparable(value)) {
+        (Some(shown), _) => PartitionValue::Shown(shown),
+        (None, Some(comparable)) => PartitionValue::Derived(comparable),
+        (None, None) => PartitionValue::Other,
+    }
+}
+
+/// Returns a value in a form that does not depend on its type, because a column of `int` may become one of `long`. `None`: there
+/// is no such form.
+fn comparable(value: &Value) -> Option<String> {
+    match value {
+        Value::Int(number) => Some(number.to_string()),
+        Value::Long(number) | Value::TimestampMicros(number) | Value::LocalTimestampMicros(number) => {
+            Some(number.to_string())
+        }
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    }
 }
 
 /// Returns the records of an Avro file.
@@ -173,8 +199,10 @@ async fn records(place: &Folder) -> Result<Vec<Value>> {
     let content =
         place.get().await?.ok_or_else(|| bad_file(place.url(), "the Iceberg table names it, and it is gone"))?;
     let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
-    let records = Reader::new(Cursor::new(content)).map_err(bad)?;
-    records.collect::<std::result::Result<_, _>>().map_err(bad)
+    caught(place.url(), || {
+        let records = Reader::new(Cursor::new(content)).map_err(bad)?;
+        records.collect::<std::result::Result<_, _>>().map_err(bad)
+    })
 }
 
 /// A record of a manifest, and the place of that.

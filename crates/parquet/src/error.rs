@@ -15,6 +15,8 @@ pub enum BadColumn {
     },
     /// It has a type that cannot be read for its purpose.
     Type,
+    /// The file has several of this name.
+    Ambiguous,
 }
 
 /// Makes the fault of a file that lacks a column. For JSON lines, `line` is the number of the line that lacks it, counted
@@ -41,6 +43,13 @@ pub fn column_type(
     let column = column.into();
     let reason = format!("column '{column}' is {got}, expected {expected}");
     Fault::bad_data(file, reason).column(column).remedy("cast it or name another column").about(BadColumn::Type)
+}
+
+/// Makes the fault of a column whose name several columns of a file have: readers differ in which one they take.
+pub fn ambiguous_column(file: impl Into<String>, column: impl Into<String>) -> Fault {
+    let column = column.into();
+    let reason = format!("several columns have the name '{column}'");
+    Fault::bad_data(file, reason).column(column).remedy("write the file with one of them").about(BadColumn::Ambiguous)
 }
 
 /// Says in which line of a file a column is missing.

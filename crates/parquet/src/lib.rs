@@ -30,11 +30,11 @@ pub mod fuzzing {
 }
 
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
-pub use error::{BadColumn, column_type, missing_column, of_arrow, of_parquet};
+pub use error::{BadColumn, ambiguous_column, column_type, missing_column, of_arrow, of_parquet};
 pub use kernel::DeltaKernel;
 pub use paged_batches::PagedBatches;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
-pub use parquet_file::{ParquetFile, Read, caught, count, joined_row_groups, selection};
+pub use parquet_file::{ParquetFile, Read, count, joined_row_groups, selection};
 pub use publish::{is_sound, mend_files, publish, refuse_existing, upload, upload_new};
 pub use published::{CHANGES, DELTA_LOG, DT, PUBLISHED, PublishedDataset, PublishedName, published_path};
 pub use sorted_copy::{PagesRead, SortedCopy};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::bad_file;
+use nearprint_storage::{bad_file, caught};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
 use tokio::runtime::Handle;
 
 use crate::error::{of_arrow, of_parquet};
 use crate::pages::{GroupState, PagedRowGroup, ReadLimits};
-use crate::parquet_file::{ParquetFile, caught};
+use crate::parquet_file::ParquetFile;
 
 /// The rows of a batch.
 const ROWS: usize = 512;

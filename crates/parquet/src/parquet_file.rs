@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result, Words};
-use nearprint_storage::{InputFile, Unreadable, bad_file, reader_failed};
+use nearprint_storage::{InputFile, Unreadable, bad_file, caught, panicked};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch, ParquetRecordBatchStreamBuilder};
@@ -110,7 +110,7 @@ impl ParquetFile {
         let mut reader = ObjectReader { page_index, ..ObjectReader::of(&file) };
         let loading = ArrowReaderMetadata::load_async(&mut reader, reader_options());
         let metadata = AssertUnwindSafe(loading).catch_unwind().await;
-        let metadata = metadata.map_err(|panic| reader_failed(&file.url, &*panic))?;
+        let metadata = metadata.map_err(|panic| panicked(&file.url, &*panic))?;
         let metadata = metadata.map_err(|e| not_parquet(&file, e))?;
         check_rows(metadata.metadata()).map_err(|reason| bad_file(&file.url, reason))?;
         Ok(Self { file, metadata })
@@ -341,7 +341,7 @@ impl ParquetFile {
         let stream = caught(&url, || builder.build().map_err(|e| of_parquet(&url, e)))?;
         let batches = AssertUnwindSafe(stream).catch_unwind().map(move |batch| match batch {
             Ok(batch) => batch.map_err(|e| of_parquet(&url, e)),
-            Err(panic) => Err(reader_failed(&url, &*panic)),
+            Err(panic) => Err(panicked(&url, &*panic)),
         });
         Ok(counted(batches.boxed(), self.file.url.clone(), n_rows))
     }
@@ -384,14 +384,6 @@ fn counted(
         Ok(Some((batch, (batches, url, rows))))
     });
     counting.boxed()
-}
-
-/// Calls the Parquet reader. If the reader panics, that becomes an error of the file.
-///
-/// # Errors
-/// The error of `read`, or [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if it panicked.
-pub fn caught<T>(url: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(reader_failed(url, &*panic)))
 }
 
 /// A number of rows that no real file reaches.

@@ -1,8 +1,12 @@
 //! Faults of places, and what a caller may tell them by.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, foreign, one_line, words};
 
 use crate::redact::redact;
+use crate::runtime::{lack_of_threads, panic_text};
 
 /// Tells the fault of a file that cannot be read as what it should be. Such a file may be passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,20 @@ pub fn bad_file(file: impl Into<String>, reason: impl ToString) -> Fault {
 /// Makes the fault of a file that is damaged, or is not what its name says.
 pub fn damaged_file(file: impl Into<String>, reason: impl Into<Words>) -> Fault {
     Fault::bad_data(file, reason).remedy("restore the file or remove it from the input").about(Unreadable::Damaged)
+}
+
+/// Calls a reader. If it panics, that becomes an error of the file.
+///
+/// # Errors
+/// The error of `read`, or [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if it panicked.
+pub fn caught<T>(file: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| Err(panicked(file, &*panic)))
+}
+
+/// Makes the fault of a file on which its reader panicked, unless the system gave it no thread.
+pub fn panicked(file: &str, panic: &(dyn Any + Send)) -> Fault {
+    let damaged = || bad_file(file, format!("the reader failed on it ({})", panic_text(panic)));
+    lack_of_threads(panic).unwrap_or_else(damaged)
 }
 
 /// Makes the fault of a file or table whose format, or a feature of it, is not read. The reason says what the user should do.

@@ -106,6 +106,7 @@ impl WantedFiles {
 }
 
 /// Returns whether listings pass over a name, together with everything below it.
+#[must_use]
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with(['_', '.'])
 }

@@ -3,8 +3,6 @@
 use nearprint_fault::{ErrorKind, Fault, foreign};
 use tokio::task::JoinError;
 
-use crate::error::bad_file;
-
 /// Runs a computation on a thread that may block. A panic there becomes an error that names `stage`.
 ///
 /// # Errors
@@ -52,11 +50,4 @@ pub fn lack_of_threads(panic: &(dyn std::any::Any + Send)) -> Option<Fault> {
     let lacks = text.starts_with("OS can't spawn worker thread");
     let remedy = "allow this user more processes and threads (ulimit -u), or more memory";
     lacks.then(|| Fault::new(ErrorKind::LocalIo, format!("the system gives no further thread ({text})")).remedy(remedy))
-}
-
-/// Makes the fault of a file on which its reader panicked.
-#[must_use]
-pub fn reader_failed(url: &str, panic: &(dyn std::any::Any + Send)) -> Fault {
-    let damaged = || bad_file(url, format!("the reader failed on it ({})", panic_text(panic)));
-    lack_of_threads(panic).unwrap_or_else(damaged)
 }

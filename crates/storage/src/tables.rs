@@ -8,6 +8,28 @@ use crate::folder::{Folder, resolved};
 use crate::local::is_absence;
 use crate::table_format::TableFormat;
 
+/// Returns a path or URL that an engine wrote into a table, with a scheme that a [`Storage`](crate::Storage) knows.
+///
+/// ```
+/// use nearprint_storage::known_scheme;
+///
+/// assert_eq!(known_scheme("s3a://bucket/a.parquet"), "s3://bucket/a.parquet");
+/// for local in ["file:/data/a.parquet", "file:///data/a.parquet", "/data/a.parquet"] {
+///     assert_eq!(known_scheme(local), "/data/a.parquet");
+/// }
+/// assert_eq!(known_scheme("dt=2026-11-20/a.parquet"), "dt=2026-11-20/a.parquet");
+/// ```
+#[must_use]
+pub fn known_scheme(path: &str) -> String {
+    match path.split_once("://") {
+        Some(("s3a" | "s3n", rest)) => format!("s3://{rest}"),
+        Some(("file", rest)) if rest.starts_with('/') => rest.to_owned(),
+        // `file:/path`, as Hadoop writes it.
+        None if path.starts_with("file:/") => path.trim_start_matches("file:").to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
 /// A table and its place.
 #[derive(Debug)]
 pub struct TablePlace {

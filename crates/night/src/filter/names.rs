@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use nearprint_documents::{TextFormat, filtered_name};
 use nearprint_fault::{Fault, Result};
+use nearprint_storage::is_hidden;
 
 /// Returns a name for each file: its path below `base`, the folder of the night's documents; or, if not all of the files
 /// lie there, below the deepest folder that holds all of them. That of a WACZ is the name of a WARC file, and
-/// that of a file of texts has the ending of its format.
+/// that of a file of texts has the ending of its format. No part of a name is hidden: tables may have such files, and whoever
+/// reads the output would pass over them.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if two files would have one name.
@@ -16,7 +18,7 @@ pub fn names(base: Option<&str>, urls: &[&str], texts: Option<TextFormat>) -> Re
     let all: Option<Vec<Vec<&str>>> = urls.iter().map(|url| parts_below(base?, url)).collect();
     let all = all.unwrap_or_else(|| without_common_folder(urls.iter().map(|url| parts(url)).collect()));
     let name = |parts: Vec<&str>| {
-        let name = parts.join("/");
+        let name = parts.into_iter().map(visible).collect::<Vec<String>>().join("/");
         texts.map_or_else(|| filtered_name(&name), |format| format.name_for(&name))
     };
     let names: Vec<String> = all.into_iter().map(name).collect();
@@ -30,6 +32,11 @@ pub fn names(base: Option<&str>, urls: &[&str], texts: Option<TextFormat>) -> Re
         }
     }
     Ok(names)
+}
+
+/// Puts a letter before a part of a name that listings would pass over.
+fn visible(part: &str) -> String {
+    if is_hidden(part) { format!("x{part}") } else { part.to_owned() }
 }
 
 fn parts_below<'a>(base: &str, url: &'a str) -> Option<Vec<&'a str>> {
@@ -72,6 +79,15 @@ mod tests {
         let texts = named(None, &["/x/a.wacz", "/x/b.jsonl"], Some(TextFormat::Jsonl)).unwrap();
         assert_eq!(texts, ["a.wacz.jsonl", "b.jsonl"]);
         assert_eq!(names(None, &[]).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn no_part_of_a_name_is_hidden() {
+        let night = Some("crawl/dt=2026-11-20");
+        let urls = ["crawl/dt=2026-11-20/_c=1/y.parquet", "crawl/dt=2026-11-20/a/.z.parquet"];
+        assert_eq!(names(night, &urls).unwrap(), ["x_c=1/y.parquet", "a/x.z.parquet"]);
+        assert_eq!(names(Some("_crawl"), &["_crawl/a.parquet"]).unwrap(), ["a.parquet"]);
+        assert!(names(None, &["a/_b.parquet", "a/x_b.parquet"]).is_err());
     }
 
     #[test]
