@@ -494,3 +494,31 @@ fn long_lines_are_read_no_further_ahead_than_their_bytes_allow() {
     child.wait().unwrap();
     writer.join().unwrap();
 }
+
+#[test]
+fn a_damaged_page_of_a_store_names_the_repair_of_what_it_is_of() {
+    let night = Night::new("");
+    for day in [1, 2] {
+        documents(&night, day, 0);
+        run(&night, day, &[]);
+    }
+    store(&night, &["index"]);
+    let cases =
+        [("indexes", "run `nearprint store index`"), ("runs", "the store is damaged; restore the file, or publish")];
+    for (folder, said) in cases {
+        let below = night.path().join("store").join(folder);
+        let before = snapshot(&below);
+        for (name, mut bytes) in before.clone() {
+            if name.extension().is_some_and(|ending| ending == "parquet") && bytes.len() > 200 {
+                // Within the first page, whose checksum fails then.
+                bytes[100] ^= 0xff;
+                std::fs::write(below.join(&name), bytes).unwrap();
+            }
+        }
+        let args = ["query", "--config", "job.toml", "--text", &text(201, 60)];
+        expect(&nearprint_in(night.path(), &args), 65, &[folder, said]);
+        for (name, bytes) in before {
+            std::fs::write(below.join(name), bytes).unwrap();
+        }
+    }
+}

@@ -206,6 +206,40 @@ fn a_damaged_store_is_logged_with_its_file() {
 }
 
 #[test]
+fn what_is_written_anew_or_mended_is_opened_again_without_another_commit() {
+    let night = published();
+    let index = || support::nearprint_in(night.path(), &["store", "index", "store"]).expect_success();
+    index();
+    let serving = Serving::start(&night, &["--quiet"]);
+    let asked = || serving.post("/query", &json!({ "text": text(1, 200) }));
+    assert_eq!(asked().1["n_matches"], 2);
+    std::fs::remove_dir_all(night.path().join("store/indexes")).unwrap();
+    index();
+    let (status, answer) = asked();
+    assert_eq!((status, &answer["n_matches"]), (200, &json!(2)), "{answer}");
+    serving.stop(Signal::SIGTERM);
+}
+
+#[test]
+fn a_line_that_is_no_text_has_an_error_in_its_place_and_the_next_one_an_answer() {
+    let night = published();
+    let serving = Serving::start(&night, &["--quiet"]);
+    let line = |id: u32| format!("{{\"id\": {id}, \"text\": \"{}\"}}\n", text(1, 200)).into_bytes();
+    let body = [line(1), b"{\"id\": 2, \"text\": \"\xff\"}\n".to_vec(), line(3)].concat();
+    let mut stream = serving.0.connect().unwrap();
+    let head = format!(
+        "POST /query HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    let counted = |what: &str| said.matches(what).count();
+    assert_eq!((counted("\"n_matches\":2"), counted("\"status\":\"failed\"")), (2, 1), "{said}");
+    serving.stop(Signal::SIGTERM);
+}
+
+#[test]
 fn a_night_that_is_published_meanwhile_shows_and_one_that_is_dropped_does_not() {
     let night = published();
     let serving = Serving::start(&night, &[]);

@@ -36,6 +36,8 @@ pub struct StoredDocument {
     pub decision: Decision,
     /// The document that represents it, if it was dropped.
     pub canonical_id: Option<String>,
+    /// The reference store that has that document, as the job names it; `None` if it is the document's own store.
+    pub reference: Option<String>,
 }
 
 /// The pages and bytes that were read for an answer.
@@ -62,6 +64,8 @@ pub struct Match {
     pub decision: Decision,
     /// The document that represents it, if it was dropped.
     pub canonical_id: Option<String>,
+    /// The reference store that has that document, as the job names it; `None` if it is the document's own store.
+    pub reference: Option<String>,
     /// True if the normalised texts are equal, by their hashes. A query without a text has no hash.
     pub exact: bool,
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, SKETCH, TEXT_HASH};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, REFERENCE, SKETCH, TEXT_HASH};
 use nearprint_parquet::sketch_column::SketchPages;
 use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
 use nearprint_storage::bad_file;
@@ -21,11 +21,19 @@ use crate::nights::TextHash;
 pub struct Document<'a> {
     pub id: &'a str,
     pub text_hash: Option<TextHash>,
-    pub canonical_id: Option<&'a str>,
+    pub canonical: Option<Canonical<'a>>,
 }
 
-/// The columns that say it.
-const COLUMNS: [&str; 3] = [DOC_ID, TEXT_HASH, CANONICAL_ID];
+/// The document that represents another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Canonical<'a> {
+    pub id: &'a str,
+    /// The reference store that has it. `None` if it is the other one's own.
+    pub reference: Option<&'a str>,
+}
+
+/// The columns that say it. Run files of release 0.2.0 have no references.
+const COLUMNS: [&str; 4] = [DOC_ID, TEXT_HASH, CANONICAL_ID, REFERENCE];
 
 /// The most bytes that a read of documents holds, unless one page has more.
 const READ_BYTES: usize = 16 << 20;
@@ -90,9 +98,11 @@ pub async fn documents(
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
             let canonical = columns.strings(CANONICAL_ID)?;
+            let references = batch.column_by_name(REFERENCE).map(|_| columns.strings(REFERENCE)).transpose()?;
             for i in 0..batch.num_rows() {
-                let canonical_id = canonical.is_valid(i).then(|| canonical.value(i));
-                each(Document { id: ids.value(i), text_hash: fixed(hashes, i), canonical_id })?;
+                let reference = references.filter(|names| names.is_valid(i)).map(|names| names.value(i));
+                let canonical = canonical.is_valid(i).then(|| Canonical { id: canonical.value(i), reference });
+                each(Document { id: ids.value(i), text_hash: fixed(hashes, i), canonical })?;
             }
             n_given += batch.num_rows();
         }

@@ -10,7 +10,7 @@ use nearprint_parquet::ParquetFile;
 use nearprint_storage::locked;
 
 use crate::counts::Counts;
-use crate::documents::{Document, documents, fingerprints, mean_document_bytes, sketches};
+use crate::documents::{Canonical, Document, documents, fingerprints, mean_document_bytes, sketches};
 use crate::lookup::Lookup;
 use crate::near::{Near, NearRows};
 use crate::nearest::{Distances, NearestMatches};
@@ -54,11 +54,11 @@ impl OpenNight {
         }
     }
 
-    /// Returns the id of the document that represents a row of one of its files now; `canonical_id` did so in its own
-    /// night.
-    fn canonical_id<'a>(&'a self, row: u32, file: RunFile, canonical_id: Option<&'a str>) -> Option<&'a str> {
+    /// Returns the document that represents a row of one of its files now; `then` did so in its own night.
+    fn canonical<'a>(&'a self, row: u32, file: RunFile, then: Option<Canonical<'a>>) -> Option<Canonical<'a>> {
         let again = self.run_row(row, file).and_then(|row| self.redecided.get(&row));
-        again.map_or(canonical_id, |decision| decision.canonical.as_ref().map(|canonical| &*canonical.id))
+        let Some(decision) = again else { return then };
+        decision.canonical.as_ref().map(|now| Canonical { id: &now.id, reference: now.reference.as_deref() })
     }
 }
 
@@ -158,8 +158,8 @@ impl Lookup {
             for matching in of_rows.next().into_iter().flatten() {
                 let text_hash = wanted[matching.query as usize].text_hash;
                 let exact = text_hash.is_some() && text_hash == document.text_hash;
-                let canonical_id = night.canonical_id(matching.row, file, document.canonical_id);
-                let document = Document { canonical_id, ..document };
+                let canonical = night.canonical(matching.row, file, document.canonical);
+                let document = Document { canonical, ..document };
                 locked(listed)[matching.query as usize].add(self.distances(matching), document, exact)?;
             }
             Ok(())

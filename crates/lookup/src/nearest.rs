@@ -65,7 +65,7 @@ impl NearestMatches {
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the listed matches take more bytes than they may.
     pub fn add(&mut self, found: Distances<'_>, document: Document<'_>, exact: bool) -> Result<()> {
         let Distances { dt, distance, sketch_distance } = found;
-        let Document { id, canonical_id, .. } = document;
+        let Document { id, canonical, .. } = document;
         if let Some(last) = self.last() {
             if (distance, of_sketch(sketch_distance), dt, id) >= order(last) {
                 return Ok(());
@@ -73,9 +73,11 @@ impl NearestMatches {
             self.bytes -= bytes_of(last);
             self.matches.pop();
         }
-        let decision = if canonical_id.is_some() { Decision::Drop } else { Decision::Keep };
-        let (id, dt, canonical_id) = (id.to_owned(), dt.to_owned(), canonical_id.map(str::to_owned));
-        let listed = Match { id, dt, distance, sketch_distance, decision, canonical_id, exact };
+        let decision = if canonical.is_some() { Decision::Drop } else { Decision::Keep };
+        let canonical_id = canonical.map(|canonical| canonical.id.to_owned());
+        let reference = canonical.and_then(|canonical| canonical.reference.map(str::to_owned));
+        let (id, dt) = (id.to_owned(), dt.to_owned());
+        let listed = Match { id, dt, distance, sketch_distance, decision, canonical_id, reference, exact };
         self.bytes += bytes_of(&listed);
         self.matches.push(InOrder(listed));
         debug_assert!(
@@ -134,7 +136,9 @@ impl PartialEq for InOrder {
 impl Eq for InOrder {}
 
 fn bytes_of(found: &Match) -> usize {
-    match_bytes(found.id.len() + found.canonical_id.as_ref().map_or(0, String::len))
+    match_bytes(
+        found.id.len() + [&found.canonical_id, &found.reference].into_iter().flatten().map(String::len).sum::<usize>(),
+    )
 }
 
 /// The order of an answer.

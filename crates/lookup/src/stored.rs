@@ -30,8 +30,8 @@ impl Lookup {
                     (_, Some(_)) => Decision::Drop,
                     (_, None) => Decision::Keep,
                 };
-                let DocumentState { id, dt, canonical_id, .. } = state;
-                let document = StoredDocument { id: id.clone(), dt, decision, canonical_id };
+                let DocumentState { id, dt, canonical_id, reference, .. } = state;
+                let document = StoredDocument { id: id.clone(), dt, decision, canonical_id, reference };
                 stored.insert(id, Stored { document, target });
             }
         }

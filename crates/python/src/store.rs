@@ -107,8 +107,8 @@ impl Store {
     /// Returns:
     ///     A table with a row for each match: `query` (the row of the column, 0 for a single value), `id`, `dt` (its
     ///     night), `distance`, `sketch_distance` (null if sketches were not compared), `decision` ("keep" or "drop"),
-    ///     `canonical_id` (the document that represents a dropped one) and `exact` (whether the normalised texts are the
-    ///     same). The rows are in the order of the queries, and then by distance, sketch distance, night and id.
+    ///     `canonical_id` (the document that represents a dropped one), `reference` (the reference store that has it, null
+    ///     if it is the store itself) and `exact` (whether the normalised texts are the same). The rows are in the order of the queries, and then by distance, sketch distance, night and id.
     ///
     /// Raises:
     ///     TypeError: `what` is nothing of these.
@@ -205,7 +205,7 @@ fn table(answers: &[Answer]) -> Result<RecordBatch> {
     let matches: Vec<(i64, &Match)> = matches.collect();
     let rows = || matches.iter().copied();
     let distance = |distance: u32| distance.cast_signed();
-    let columns: [(&str, ArrayRef); 8] = [
+    let columns: [(&str, ArrayRef); 9] = [
         ("query", Arc::new(Int64Array::from_iter_values(rows().map(|(query, _)| query)))),
         ("id", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| &m.id)))),
         ("dt", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| &m.dt)))),
@@ -213,6 +213,7 @@ fn table(answers: &[Answer]) -> Result<RecordBatch> {
         ("sketch_distance", Arc::new(rows().map(|(_, m)| m.sketch_distance.map(distance)).collect::<Int32Array>())),
         ("decision", Arc::new(StringArray::from_iter_values(rows().map(|(_, m)| m.decision.name())))),
         ("canonical_id", Arc::new(rows().map(|(_, m)| m.canonical_id.as_deref()).collect::<StringArray>())),
+        ("reference", Arc::new(rows().map(|(_, m)| m.reference.as_deref()).collect::<StringArray>())),
         ("exact", Arc::new(rows().map(|(_, m)| Some(m.exact)).collect::<BooleanArray>())),
     ];
     Ok(RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?)

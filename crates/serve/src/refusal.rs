@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use nearprint_fault::{ErrorKind, Fault};
+use nearprint_store::with_repair;
 use serde_json::{Value, json};
 
 /// The reason why a request gets no answer.
@@ -62,6 +63,7 @@ impl Refusal {
 
 impl From<Fault> for Refusal {
     fn from(error: Fault) -> Self {
+        let error = with_repair(error);
         let status = match error.kind() {
             ErrorKind::Usage => StatusCode::BAD_REQUEST,
             ErrorKind::InputMissing => StatusCode::NOT_FOUND,

@@ -1,7 +1,9 @@
 //! Faults of a store, and what a caller may tell them by.
 
 use nearprint_fault::{ErrorKind, Fault, one_line};
-use nearprint_storage::FailedRequest;
+use nearprint_storage::{FailedRequest, Unreadable};
+
+use crate::names::{INDEXES, RUNS, SEGMENTS, is_digest};
 
 /// Tells the fault of something that does not agree with the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +33,30 @@ pub fn others_committed(attempts: usize) -> Fault {
     Fault::try_again(format!("others committed {attempts} times meanwhile"))
 }
 
+/// The repair of a file of a night.
+const REPAIR: &str = "the store is damaged; restore the file, or publish the night anew with `nearprint run --replace`";
+
 /// Makes the fault of a file that does not agree with the store's commit.
 pub fn damaged(file: impl Into<String>, reason: impl ToString) -> Fault {
-    let remedy = "the store is damaged; restore the file, or publish the night anew with `nearprint run --replace`";
-    Fault::bad_data(file, one_line(&reason.to_string())).remedy(remedy).about(Damage::File)
+    Fault::bad_data(file, one_line(&reason.to_string())).remedy(REPAIR).about(Damage::File)
+}
+
+/// Returns the fault with the repair of a store's file, if it is about one, by its place, that is damaged: readers know no other
+/// files than inputs.
+#[must_use]
+pub fn with_repair(fault: Fault) -> Fault {
+    let file = fault.place().file.as_deref().filter(|_| fault.matter() == Some(&Unreadable::Damaged));
+    let names: Vec<&str> = file.map_or_else(Vec::new, |file| file.split('/').collect());
+    let repairs = names.windows(2).filter(|pair| is_digest(pair[1])).find_map(|pair| match pair[0] {
+        RUNS => Some(REPAIR),
+        SEGMENTS => Some("delete this file, and run `nearprint store compact`"),
+        INDEXES => Some("delete this file, and run `nearprint store index`"),
+        _ => None,
+    });
+    match repairs {
+        Some(repair) => fault.remedy(repair),
+        None => fault,
+    }
 }
 
 /// Makes the fault of a commit, or a page of one, that is not what a release wrote.

@@ -97,6 +97,7 @@ pub use delta_kernel::delta_kernel;
 pub use dependents::{Dependent, StoredDocument, StoredRows, Wanted};
 pub use error::{
     Damage, IsOutput, NoSuchNight, damaged, damaged_commit, file_and_reason, is_about_content, others_committed,
+    with_repair,
 };
 pub use existing::{Existing, ExistingDocuments, ExistingFile, ExistingShort, RunFile, ShortDocument};
 pub use families::StoredFamily;

@@ -85,3 +85,13 @@ pub fn drawn_number() -> u64 {
 pub fn page_name(digest: &str) -> String {
     format!("{PAGES}/{digest}")
 }
+
+/// Returns whether a name has hex digits alone.
+pub fn is_hex(name: &str) -> bool {
+    name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Returns whether a name has 32 hex digits, as the digests of runs, segments, indexes, pages and generations have.
+pub fn is_digest(name: &str) -> bool {
+    name.len() == 32 && is_hex(name)
+}

@@ -1,13 +1,15 @@
 //! The states of single documents: what the run files of each night have of an id. They are found by page indexes, so a
 //! night costs a few pages, however many documents it has.
 
-use arrow::array::Array;
+use arrow::array::{Array, StringArray};
 use arrow::datatypes::{Date32Type, UInt32Type, UInt64Type};
 use futures::future::FutureExt;
 use futures::stream::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_join::Origin;
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, FIRST_SEEN, LAST_CHANGED, SKETCH, TEXT_HASH};
+use nearprint_parquet::schema::{
+    CANONICAL_ID, DOC_ID, FINGERPRINT, FIRST_SEEN, LAST_CHANGED, REFERENCE, SKETCH, TEXT_HASH,
+};
 use nearprint_parquet::sketch_column::{ReadCounts, SketchBytes, SketchPages, fetch_known};
 use nearprint_parquet::{Columns, ParquetFile, Read, Sought, fixed, selection};
 use nearprint_storage::date_of_day;
@@ -31,6 +33,8 @@ pub struct DocumentState {
     pub content: StateContent,
     /// The document that represents it, or `None` if it is kept.
     pub canonical_id: Option<String>,
+    /// The reference store that has that document, as the job names it. `None` if it is this store.
+    pub reference: Option<String>,
     /// A later night decided it again, so that `canonical_id` is not that of its own night.
     pub is_decided_again: bool,
     /// The first night that had the id, if the run files say it.
@@ -106,7 +110,9 @@ impl Store {
                 StateContent::Empty => continue,
             };
             if let Some(decision) = redecided.of_row(&night.run.digest, row) {
-                state.canonical_id = decision.canonical.as_ref().map(|canonical| canonical.id.to_string());
+                let canonical = decision.canonical.as_ref();
+                state.canonical_id = canonical.map(|canonical| canonical.id.to_string());
+                state.reference = canonical.and_then(|canonical| canonical.reference.as_deref().map(str::to_owned));
                 state.is_decided_again = true;
             }
         }
@@ -173,8 +179,8 @@ impl Store {
 /// Reads the states at some rows of a file, which ascend.
 async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Result<Vec<DocumentState>> {
     let columns: &[&str] = match file {
-        File::Fingerprints => &[FINGERPRINT, DOC_ID, TEXT_HASH, CANONICAL_ID, FIRST_SEEN, LAST_CHANGED],
-        File::Short => &[TEXT_HASH, DOC_ID, CANONICAL_ID, FIRST_SEEN, LAST_CHANGED],
+        File::Fingerprints => &[FINGERPRINT, DOC_ID, TEXT_HASH, CANONICAL_ID, REFERENCE, FIRST_SEEN, LAST_CHANGED],
+        File::Short => &[TEXT_HASH, DOC_ID, CANONICAL_ID, REFERENCE, FIRST_SEEN, LAST_CHANGED],
         File::Empty => &[DOC_ID, FIRST_SEEN, LAST_CHANGED],
     };
     let selected = Some(selection(rows, parquet.n_rows()));
@@ -184,7 +190,7 @@ async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Resu
         let columns = Columns { batch: &batch, file: &parquet.file.url };
         let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
         let optional = |name: &str| batch.column_by_name(name).map(|_| columns.strings(name)).transpose();
-        let canonical = optional(CANONICAL_ID)?;
+        let (canonical, references) = (optional(CANONICAL_ID)?, optional(REFERENCE)?);
         let date = |name: &str| batch.column_by_name(name).map(|_| columns.primitive::<Date32Type>(name)).transpose();
         let (first_seen, last_changed) = (date(FIRST_SEEN)?, date(LAST_CHANGED)?);
         let fingerprints = match file {
@@ -198,6 +204,9 @@ async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Resu
                 (None, File::Empty) => StateContent::Empty,
                 (None, _) => StateContent::Short { text_hash },
             };
+            let text = |column: Option<&StringArray>| {
+                column.filter(|column| column.is_valid(i)).map(|column| column.value(i).to_owned())
+            };
             let day = |days: Option<&arrow::array::Date32Array>| {
                 days.filter(|days| days.is_valid(i)).and_then(|days| date_of_day(days.value(i)))
             };
@@ -206,7 +215,8 @@ async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Resu
                 dt: dt.to_owned(),
                 row,
                 content,
-                canonical_id: canonical.filter(|ids| ids.is_valid(i)).map(|ids| ids.value(i).to_owned()),
+                canonical_id: text(canonical),
+                reference: text(references),
                 is_decided_again: false,
                 first_seen: day(first_seen),
                 last_changed: day(last_changed),

@@ -119,8 +119,8 @@ fn a_body_that_is_cut_off_is_told_from_a_whole_one() {
 #[test]
 fn interim_responses_and_empty_lines_before_an_encoded_body_are_passed_over() {
     let page = b"<p>page</p>";
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut gzip, page).unwrap();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(page).unwrap();
     let gzip = gzip.finish().unwrap();
     let chunks = |body: &[u8]| [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n0\r\n\r\n"].concat();
     for (head, body) in [

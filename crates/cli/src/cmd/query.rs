@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearprint_documents::{holds_one_document, is_document_name, page_text};
-use nearprint_explain::shown_id;
+use nearprint_explain::{legible, shown_id};
 use nearprint_fault::{ErrorKind, Fault, foreign};
 use nearprint_join::Kernel;
 use nearprint_lookup::{
@@ -199,8 +199,7 @@ fn one_text(summary: &OneSummary) -> String {
         n => format!("{} matches", grouped(n)),
     };
     if let Some(document) = &answer.document {
-        let canonical =
-            document.canonical_id.as_ref().map_or_else(String::new, |id| format!(", represented by {}", shown_id(id)));
+        let canonical = represented(", ", document.canonical_id.as_deref(), document.reference.as_deref());
         let (dt, decision) = (&document.dt, document.decision.name());
         let _ = writeln!(out, "{}  {dt}  {decision}{canonical}", shown_id(&document.id));
     }
@@ -211,8 +210,7 @@ fn one_text(summary: &OneSummary) -> String {
     for found in &answer.matches {
         let sketch = found.sketch_distance.map_or_else(|| "-".to_owned(), |distance| distance.to_string());
         let exact = if found.exact { "  same text" } else { "" };
-        let canonical =
-            found.canonical_id.as_ref().map_or_else(String::new, |id| format!("  represented by {}", shown_id(id)));
+        let canonical = represented("  ", found.canonical_id.as_deref(), found.reference.as_deref());
         let _ = writeln!(
             out,
             "  {:>8}  {sketch:>6}  {}  {:<8}  {}{canonical}{exact}",
@@ -494,4 +492,10 @@ impl StreamSummary {
             self.first_bad_line.get_or_insert_with(|| format!("line {line}: {error}"));
         }
     }
+}
+
+/// Says which document represents another one, after `before`.
+fn represented(before: &str, canonical_id: Option<&str>, reference: Option<&str>) -> String {
+    let of = reference.map_or_else(String::new, |store| format!(" of reference {}", legible(store)));
+    canonical_id.map_or_else(String::new, |id| format!("{before}represented by {}{of}", shown_id(id)))
 }

@@ -148,7 +148,12 @@ function about(stored) {
   const decided = { keep: "kept", drop: "dropped", skip: "skipped: it has no text" };
   const line = $("about");
   line.prepend(named(stored.id), `: ${decided[stored.decision]} on ${stored.dt}`);
-  if (stored.canonical_id !== null) line.append(", represented by ", documentLink(stored.canonical_id));
+  if (stored.canonical_id !== null) line.append(", represented by ", ...canonical(stored));
+}
+
+// The document that represents one: another store may have an unrelated document with the same id.
+function canonical({ canonical_id: id, reference }) {
+  return reference === null ? [documentLink(id)] : [named(id), ` of reference ${legible(reference)}`];
 }
 
 // An id with the page that it names, if it names one.
@@ -173,7 +178,7 @@ function row(asked, answer, match, i) {
   const words = element("span", match.decision === "keep" ? "kept" : "dropped");
   if (match.canonical_id !== null) {
     const by = element("small", "represented by ");
-    by.append(documentLink(match.canonical_id));
+    by.append(...canonical(match));
     words.append(by);
   }
   decision.append(words);

@@ -56,6 +56,7 @@ impl Answers for Memory {
             sketch_distance: None,
             decision: Decision::Keep,
             canonical_id: None,
+            reference: None,
             exact: true,
         };
         let matches: Vec<Match> = (fingerprint == 0).then_some(found).into_iter().collect();

@@ -22,8 +22,8 @@ use crate::error::others_committed;
 use crate::identity::{identity_in, missing_store};
 use crate::index::is_table_name;
 use crate::names::{
-    COMMITS, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, index_name, night_records,
-    page_name, run_name, segment_name,
+    COMMITS, MANIFEST, PAGES, RECORDS, commit_name, commit_number, generation_name, index_name, is_digest, is_hex,
+    night_records, page_name, run_name, segment_name,
 };
 use crate::store::{MAX_ATTEMPTS, Store, Writers};
 
@@ -638,12 +638,3 @@ fn output_place(file: &str) -> Option<Place> {
 
 const RUN_DATASETS: [&str; 8] =
     ["fingerprints", "short", "empty", "ids", "shadows", "dependents", "families", "redecided"];
-
-fn is_hex(name: &str) -> bool {
-    name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Returns whether a name has 32 hex digits, as the digests of runs, segments, indexes, pages and generations have.
-fn is_digest(name: &str) -> bool {
-    name.len() == 32 && is_hex(name)
-}
