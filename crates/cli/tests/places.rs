@@ -407,7 +407,7 @@ fn a_late_crawl_is_told_from_a_wrong_root() {
     fs::write(night.path().join("job.toml"), format!("allow_empty = true\n{job}")).unwrap();
     for documents in ["nowhere", "nowhere/{dt}.jsonl"] {
         let wrong = night.run(DT, &["--documents", documents, "--empty-exit-code", "99"]);
-        expect(&wrong, 66, &["no documents at nowhere (/", "/nowhere): there is no such place", "is mounted"]);
+        expect(&wrong, 66, &["no documents at nowhere (/", "/nowhere): this place does not exist", "is mounted"]);
     }
     assert!(!night.path().join("store").exists());
     night.run("2026-11-25", &[]).expect_success();
