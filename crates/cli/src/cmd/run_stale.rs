@@ -50,7 +50,7 @@ pub(super) fn run_stale(
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(embedding, &job, global);
     if args.dry_run {
-        return would_run(&session, args, request.store);
+        return would_run(&session, args, request);
     }
     let engine = engine.cloned();
     let (done, failed) = session.block_on(|storage, resources, progress| async move {
@@ -71,9 +71,16 @@ pub(super) fn run_stale(
     Ok(report.but(failure))
 }
 
-/// Says which nights would be run.
-fn would_run(session: &Session, args: &RunArgs, store: String) -> Outcome {
-    let stale = session.block_on(|storage, _, _| async move { stale(&storage, &store).await })?;
+/// Says which nights would be run, unless one of them cannot be made again: then the run would end there.
+fn would_run(session: &Session, args: &RunArgs, request: RunRequest) -> Outcome {
+    let stale = session.block_on(|storage, resources, _| async move {
+        let stale = stale(&storage, &request.store).await?;
+        for dt in &stale {
+            let found = would_run_night(&storage, &request, &resources, dt).await;
+            found.map_err(|error| error.within(format!("{dt}: ")))?;
+        }
+        Ok::<_, Fault>(stale)
+    })?;
     let nights = counted(stale.len() as u64, "night");
     let text = match stale.as_slice() {
         [] => "No night is stale (dry run)\n".to_owned(),
@@ -86,6 +93,17 @@ fn would_run(session: &Session, args: &RunArgs, store: String) -> Outcome {
     let next = (!stale.is_empty()).then(|| command_line(["run", "--config", &*config, "--stale"]));
     let status = if stale.is_empty() { "none_stale" } else { "would_publish" };
     Ok(session.report("run", status, &WouldRun { stale }, text).then(next))
+}
+
+/// Finds what would end the run of a stale night before its work.
+async fn would_run_night(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    dt: &str,
+) -> Result<(), Fault> {
+    let again = made_again(storage, request, dt).await?;
+    nearprint_night::dry_run(storage, &again, resources).await.map(drop)
 }
 
 /// Runs one stale night after another. A night that is replaced may make later ones stale, and the store says which.
