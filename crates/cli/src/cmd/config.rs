@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::night_request::request;
+use super::night_request::{refuse_lock, request};
 use super::{Outcome, Session};
 use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
 use crate::command_line::command_line;
@@ -167,6 +167,9 @@ impl Found<'_> {
         let Ok(Command::Run(args)) = as_run.map(|cli| cli.command) else {
             return Err(Failure::bug("a run without flags cannot be parsed"));
         };
+        if let Err(fault) = refuse_lock(mended.lock.as_deref()) {
+            self.add(Some("lock"), &Failure::from(fault));
+        }
         let Ok(request) = request(&mended, &args, ANY_NIGHT.to_owned()) else { return Ok(CheckedPlaces::default()) };
         let session = Session::new(&mended, global);
         let files = files_beside(&mended);
@@ -233,7 +236,9 @@ fn first_night(file: &str, checked: &CheckedPlaces) -> String {
 }
 
 fn said(file: &str, job: &JobConfig, checked: &CheckedPlaces) -> String {
-    let mut out = format!("{file}: keys and values are right, and the documents are there\n");
+    let has_documents = checked.looked_at.is_some() || checked.unread.is_some();
+    let documents = if has_documents { ", and the documents are there" } else { "; no night with documents was found" };
+    let mut out = format!("{file}: keys and values are right{documents}\n");
     let store = job.store.as_deref().unwrap_or_default();
     let store = job.folder().whole(store).unwrap_or_else(|| store.to_owned());
     let store = match (checked.has_store, job.create_store) {

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dry_run;
-use super::night_request::{held, request, run_night, stopped};
+use super::night_request::{held, refuse_lock, request, run_night, stopped};
 use super::night_text::text;
 use super::report::{Page, line, page_request, write_page};
 use super::run_stale::run_stale;
@@ -54,6 +54,7 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     let codes = (args.empty_exit_code, args.late_exit_code);
     if args.dry_run {
         let found = session.block_on(|storage, resources, _| async move {
+            refuse_lock(lock.as_deref())?;
             let found = nearprint_night::dry_run(&storage, &request, &resources).await;
             asked.store(found.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
             found

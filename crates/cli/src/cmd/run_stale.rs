@@ -1,6 +1,7 @@
 //! `nearprint run --stale`: the stale nights, in order of date.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::night_request::{held, request, run_night, stopped};
+use super::night_request::{held, refuse_lock, request, run_night, stopped};
 use super::night_text::line;
 use super::{Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
@@ -50,7 +51,7 @@ pub(super) fn run_stale(
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(embedding, &job, global);
     if args.dry_run {
-        return would_run(&session, args, request);
+        return would_run(&session, args, request, lock.as_deref());
     }
     let engine = engine.cloned();
     let (done, failed) = session.block_on(|storage, resources, progress| async move {
@@ -72,7 +73,8 @@ pub(super) fn run_stale(
 }
 
 /// Says which nights would be run, unless one of them cannot be made again: then the run would end there.
-fn would_run(session: &Session, args: &RunArgs, request: RunRequest) -> Outcome {
+fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Option<&Path>) -> Outcome {
+    refuse_lock(lock)?;
     let stale = session.block_on(|storage, resources, _| async move {
         let stale = stale(&storage, &request.store).await?;
         for dt in &stale {
