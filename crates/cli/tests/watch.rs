@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Night, data_files, expect, nearprint_in, text};
+use crate::support::{Night, data_files, expect, nearprint_in, snapshot, text};
 
 const METRICS: [&str; 2] = ["--metrics-file", "night.prom"];
 
@@ -132,7 +132,7 @@ fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() 
     let within =
         fs::read_to_string(night.path().join("job.toml")).unwrap().replace("seen/{dt}.html", "results/{dt}.html");
     fs::write(night.path().join("job.toml"), within).unwrap();
-    expect(&night.run("2026-11-22", &[]), 64, &["--report", "results"]);
+    expect(&night.run("2026-11-22", &[]), 64, &["watch.report results/2026-11-22.html: it lies in output"]);
     // A run that a wrong key elsewhere in the file ends leaves its files too: no summary of an earlier run stays.
     let wrong =
         fs::read_to_string(night.path().join("job.toml")).unwrap().replace("results/{dt}.html", "seen/{dt}.html");
@@ -153,4 +153,38 @@ fn a_check_of_the_job_file_looks_at_the_places_of_the_files_that_a_night_leaves(
         fs::create_dir(night.path().join("nowhere")).unwrap();
         check().expect_success();
     }
+}
+
+#[test]
+fn a_file_that_no_night_could_leave_is_told_by_its_key_by_a_check_and_a_dry_run_as_by_a_run() {
+    for (key, file, code, part) in [
+        ("metrics_file", "night.txt", 78, "name a file that ends in .prom"),
+        ("report", "{dt}.htm", 78, "name a file that ends in .html"),
+        ("summary_file", "{date}.json", 78, "'{date}' stands for nothing here: write {dt} for the night"),
+        ("summary_file", "results/{dt}.json", 64, "it lies in output = 'results'"),
+        ("report", "nowhere/{dt}.html", 74, "nowhere: no such folder"),
+    ] {
+        let night = Night::new(&format!("[watch]\n{key} = \"{file}\"\n"));
+        night.documents("2026-11-19", &[("a", &text(1, 40))]);
+        let named = format!("watch.{key}");
+        let of_check = if code == 64 { 78 } else { code };
+        let checked = nearprint_in(night.path(), &["config", "check", "job.toml"]);
+        expect(&checked, of_check, &["job.toml: line 6", &named, part]);
+        let dry = night.run("2026-11-19", &["--dry-run"]);
+        expect(&dry, code, &[&named, part]);
+        assert!(!dry.error().contains("--"), "nobody typed a flag: {}", dry.stderr);
+        let ran = night.run("2026-11-19", &[]);
+        assert_eq!((ran.code, ran.error()), (code, dry.error()), "{}", ran.stderr);
+        assert!(!night.path().join("store").exists());
+    }
+}
+
+#[test]
+fn a_dry_run_leaves_none_of_the_files_of_its_night() {
+    let files = "metrics_file = \"night.prom\"\nreport = \"{dt}.html\"\nsummary_file = \"{dt}.json\"\n";
+    let night = Night::new(&format!("[watch]\n{files}"));
+    night.documents("2026-11-19", &[("a", &text(1, 40))]);
+    let before = snapshot(night.path());
+    night.run("2026-11-19", &["--dry-run"]).expect_success();
+    assert!(snapshot(night.path()) == before);
 }
