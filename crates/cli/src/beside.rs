@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, CommandFactory};
 use nearprint_night::is_among_documents;
 use nearprint_report::INDEX_NAME;
-use nearprint_storage::{Folder, IfExists, LocalFile, Storage, is_date, redact};
+use nearprint_storage::{Folder, IfExists, LocalFile, S3Config, Storage, is_date, redact};
 use serde::Deserialize;
 
 use crate::args::Cli;
@@ -85,6 +85,7 @@ const HEAD_BYTES: u64 = 64 << 10;
 /// The files that a command is to write beside its results, and the places that these leave alone.
 #[derive(Debug, Clone)]
 pub struct Beside {
+    s3: S3Config,
     storage: Storage,
     files: Vec<OutFile>,
     /// The files that the job file of a run names for each of its nights.
@@ -134,21 +135,23 @@ impl Beside {
         for id in GUARDED.iter().filter(|id| !is_written(id)) {
             guarded.extend(of(id).into_iter().map(|url| Guarded { key: id.replace('_', "-"), url }));
         }
-        let (mut storage, mut listed) = (Storage::default(), Vec::new());
+        let (mut s3, mut listed) = (S3Config::default(), Vec::new());
         if !files.is_empty() || !watch.is_empty() {
             let config = if command == "config check" { of("file") } else { of("config") };
             if let Some(job) = config.first().map(Path::new).and_then(job) {
-                storage = Storage::new(job.s3());
+                s3 = job.s3();
                 guarded.extend(job.guarded().into_iter().map(|(key, url)| Guarded { key: key.to_owned(), url }));
             }
             listed = of("files_from").first().map(|list| files_of(Path::new(list))).unwrap_or_default();
         }
-        Self { storage, files, watch: watch.to_vec(), guarded: guarded.into_iter().collect(), listed }
+        let (storage, watch) = (Storage::new(s3.clone()), watch.to_vec());
+        Self { s3, storage, files, watch, guarded: guarded.into_iter().collect(), listed }
     }
 
     /// Returns the same with the files of a night that the job file names.
     pub fn of_night(&self, dt: &str) -> Self {
-        let mut beside = self.clone();
+        // Connections do not outlive the runtime in which they began.
+        let mut beside = Self { storage: Storage::new(self.s3.clone()), ..self.clone() };
         beside.files.extend(self.watch.iter().map(|file| OutFile {
             name: file.watched.key(),
             kind: Kind::of(file.watched),
@@ -156,6 +159,12 @@ impl Beside {
             is_of_job: true,
         }));
         beside
+    }
+
+    /// Returns the place of a file that the job file names, if it names one.
+    pub fn of_job(&self, watched: Watched) -> Option<&str> {
+        let is_it = |file: &&OutFile| file.is_of_job && file.kind == Kind::of(watched);
+        self.files.iter().find(is_it).map(|file| file.place.as_str())
     }
 
     /// Returns the failures of the files that the job file names, each with its key.

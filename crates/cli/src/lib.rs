@@ -74,7 +74,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
     }
     exit_code::keep_panics_to_one_line();
     let outcome = watched(&beside, &global, &asked, run.as_deref(), || {
-        let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine));
+        let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine, &beside));
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(dispatch));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments, engine.is_some());
@@ -174,7 +174,7 @@ pub fn night(
     let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
     let report = watched(&beside, &cli.global, &asked, Some(&args), || {
         settled?;
-        cmd::night(&cli.global, &args, handle, engine)
+        cmd::night(&cli.global, &args, handle, engine, &beside)
     })
     .map_err(failed)?;
     match report.failure {

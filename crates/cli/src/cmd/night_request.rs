@@ -12,17 +12,16 @@ use nearprint_storage::{Progress, RunLock, Storage};
 use nearprint_store::Writers;
 use nearprint_tasks::Engine;
 
-use super::Session;
 use crate::args::{BreakerArgs, MigrateArgs, RunArgs};
 use crate::documents::place;
-use crate::exit_code::{BAD_DATA, Failure};
+use crate::exit_code::{BAD_DATA, Failure, Spent};
 use crate::job_config::JobConfig;
 
 /// Returns the failure of a night that breakers stopped.
-pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
+pub(super) fn stopped(spent: Spent, summary: &RunSummary) -> Failure {
     let why = Words::joined(summary.breakers.iter().map(TrippedBreaker::message), "; ");
     let message = words!["stopped before publishing: ", why];
-    Failure { spent: Some(Box::new(session.spent())), ..Failure::new(BAD_DATA, message) }
+    Failure { spent: Some(Box::new(spent)), ..Failure::new(BAD_DATA, message) }
 }
 
 /// Returns the request of a night. What the command line says goes before the job file.

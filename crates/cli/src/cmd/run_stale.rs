@@ -15,8 +15,10 @@ use serde::Serialize;
 
 use super::night_request::{held, refuse_lock, request, run_night, stopped};
 use super::night_text::line;
+use super::stale_files::NightlyFiles;
 use super::{Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
+use crate::beside::Beside;
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::job_config::JobConfig;
@@ -44,6 +46,7 @@ pub(super) fn run_stale(
     global: &Global,
     args: &RunArgs,
     engine: Option<&Arc<dyn Engine>>,
+    beside: &Beside,
 ) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = request(&job, args, String::new())?;
@@ -53,10 +56,11 @@ pub(super) fn run_stale(
     if args.dry_run {
         return would_run(&session, args, request, lock.as_deref());
     }
+    let files = NightlyFiles::new(beside, &job, &request.store, args, session.meter());
     let engine = engine.cloned();
     let (done, failed) = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, wait).await?;
-        all(&storage, request, &resources, &progress, engine.as_ref()).await
+        all(&storage, request, &resources, &progress, engine.as_ref(), &files).await
     })?;
     let next = done.stale.is_empty().then(|| {
         let config = args.config.to_string_lossy();
@@ -66,7 +70,7 @@ pub(super) fn run_stale(
     let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
     let failure = match (failed, last) {
         (Some((dt, error)), _) => session.failure(error).with(|fault| fault.within(format!("{dt}: "))),
-        (None, Some(night)) => stopped(&session, night),
+        (None, Some(night)) => stopped(session.spent(), night),
         (None, None) => return Ok(report),
     };
     Ok(report.but(failure))
@@ -115,6 +119,7 @@ async fn all(
     resources: &Resources,
     progress: &Progress,
     engine: Option<&Arc<dyn Engine>>,
+    files: &NightlyFiles,
 ) -> Result<(Done, Option<(String, Fault)>), Fault> {
     let mut done = Done::default();
     let mut last = String::new();
@@ -125,22 +130,41 @@ async fn all(
         let Some(dt) = done.stale.iter().find(|dt| **dt > last) else { return Ok((done, None)) };
         last.clone_from(dt);
         tracing::info!(dt, "stale");
-        let made = match made_again(storage, &request, &last).await {
-            Ok(again) => run_night(storage, &again, resources, progress, engine).await,
-            Err(error) => Err(error),
-        };
-        match made {
+        match again(storage, &request, resources, progress, engine, files, &last).await {
             Err(error) => return Ok((done, Some((last, error)))),
-            Ok(night) => {
+            Ok((night, unwritten)) => {
                 let stopped = night.status == RunStatus::Stopped;
                 done.n_published += u64::from(!stopped);
                 done.nights.push(night);
+                if let Some(error) = unwritten {
+                    done.stale = stale(storage, &request.store).await?;
+                    return Ok((done, Some((last, error))));
+                }
                 if stopped {
                     return Ok((done, None));
                 }
             }
         }
     }
+}
+
+/// Runs a stale night, and leaves its files. Returns its summary, and why one of its files is unwritten.
+async fn again(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+    engine: Option<&Arc<dyn Engine>>,
+    files: &NightlyFiles,
+    dt: &str,
+) -> Result<(RunSummary, Option<Fault>), Fault> {
+    let files = files.prepare(dt).await?;
+    let made = match made_again(storage, request, dt).await {
+        Ok(again) => run_night(storage, &again, resources, progress, engine).await,
+        Err(error) => Err(error),
+    };
+    let unwritten = files.leave(storage, made.as_ref()).await;
+    made.map(|night| (night, unwritten))
 }
 
 async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, Fault> {
