@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, CommandFactory};
 use nearprint_night::is_among_documents;
 use nearprint_report::INDEX_NAME;
-use nearprint_storage::{Folder, Storage, is_date, redact};
+use nearprint_storage::{Folder, IfExists, LocalFile, S3Config, Storage, is_date, redact};
 use serde::Deserialize;
 
 use crate::args::Cli;
 use crate::exit_code::{Failure, OUTPUT_EXISTS};
 use crate::job_config::JobConfig;
+use crate::job_config::watch::{WatchFile, Watched};
 
 /// The purpose of a file, by which an earlier one is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,24 +83,30 @@ const GUARDED: [&str; 17] = [
 const HEAD_BYTES: u64 = 64 << 10;
 
 /// The files that a command is to write beside its results, and the places that these leave alone.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Beside {
+    s3: S3Config,
     storage: Storage,
     files: Vec<OutFile>,
+    /// The files that the job file of a run names for each of its nights.
+    watch: Vec<WatchFile>,
     guarded: Vec<Guarded>,
     /// The files of a list of documents.
     listed: Vec<PathBuf>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OutFile {
-    flag: &'static str,
+    /// The flag that names it, or the key.
+    name: &'static str,
     kind: Kind,
     place: String,
+    /// The job file names it.
+    is_of_job: bool,
 }
 
 /// A place of the command's data: the key or argument that names it, and its path, URL or pattern.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Guarded {
     key: String,
     url: String,
@@ -110,33 +117,60 @@ impl Beside {
     pub fn of_refused(arguments: &[OsString]) -> Self {
         // Arguments that cannot be read at all name no file.
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(arguments);
-        Self::of(&matches.unwrap_or_default())
+        Self::of(&matches.unwrap_or_default(), &[])
     }
 
     /// Takes the places from the arguments, and from the job file that they name, with or without faults. A job file that cannot
-    /// be read guards no place: the command will say so.
-    pub fn of(arguments: &ArgMatches) -> Self {
+    /// be read guards no place: the command will say so. `watch` has the files that the job file names.
+    pub fn of(arguments: &ArgMatches, watch: &[WatchFile]) -> Self {
         let (command, values) = values(arguments);
         let of = |id: &str| values.get(id).cloned().unwrap_or_default();
         let mut files = Vec::new();
         for (_, id, flag, kind) in FILES.iter().filter(|file| file.0.is_empty() || file.0 == command) {
-            files.extend(of(id).into_iter().map(|place| OutFile { flag, kind: *kind, place }));
+            let file = |place| OutFile { name: flag, kind: *kind, place, is_of_job: false };
+            files.extend(of(id).into_iter().map(file));
         }
         let is_written = |id: &str| FILES.iter().any(|(own, written, ..)| *own == command && *written == id);
         let mut guarded = BTreeSet::new();
         for id in GUARDED.iter().filter(|id| !is_written(id)) {
             guarded.extend(of(id).into_iter().map(|url| Guarded { key: id.replace('_', "-"), url }));
         }
-        let (mut storage, mut listed) = (Storage::default(), Vec::new());
-        if !files.is_empty() {
+        let (mut s3, mut listed) = (S3Config::default(), Vec::new());
+        if !files.is_empty() || !watch.is_empty() {
             let config = if command == "config check" { of("file") } else { of("config") };
             if let Some(job) = config.first().map(Path::new).and_then(job) {
-                storage = Storage::new(job.s3());
+                s3 = job.s3();
                 guarded.extend(job.guarded().into_iter().map(|(key, url)| Guarded { key: key.to_owned(), url }));
             }
             listed = of("files_from").first().map(|list| files_of(Path::new(list))).unwrap_or_default();
         }
-        Self { storage, files, guarded: guarded.into_iter().collect(), listed }
+        let (storage, watch) = (Storage::new(s3.clone()), watch.to_vec());
+        Self { s3, storage, files, watch, guarded: guarded.into_iter().collect(), listed }
+    }
+
+    /// Returns the same with the files of a night that the job file names.
+    pub fn of_night(&self, dt: &str) -> Self {
+        // Connections do not outlive the runtime in which they began.
+        let mut beside = Self { storage: Storage::new(self.s3.clone()), ..self.clone() };
+        beside.files.extend(self.watch.iter().map(|file| OutFile {
+            name: file.watched.key(),
+            kind: Kind::of(file.watched),
+            place: file.of_night(dt),
+            is_of_job: true,
+        }));
+        beside
+    }
+
+    /// Returns the place of a file that the job file names, if it names one.
+    pub fn of_job(&self, watched: Watched) -> Option<&str> {
+        let is_it = |file: &&OutFile| file.is_of_job && file.kind == Kind::of(watched);
+        self.files.iter().find(is_it).map(|file| file.place.as_str())
+    }
+
+    /// Returns the failures of the files that the job file names, each with its key.
+    pub fn faults_of_job(&self) -> Vec<(&'static str, Failure)> {
+        let of_job = self.files.iter().filter(|file| file.is_of_job);
+        of_job.filter_map(|file| Some((file.name, self.refuse_file(file).err()?))).collect()
     }
 
     /// Checks the file of the summary, which is written even if the command refuses everything else.
@@ -147,7 +181,7 @@ impl Beside {
     /// Checks a file of the summary that stands behind an argument that cannot be read.
     pub fn refuse_summary_at(&self, path: &Path) -> Result<(), Failure> {
         let place = path.to_string_lossy().into_owned();
-        self.refuse_file(&OutFile { flag: "--summary-file", kind: Kind::Summary, place })
+        self.refuse_file(&OutFile { name: "--summary-file", kind: Kind::Summary, place, is_of_job: false })
     }
 
     /// Checks all other files.
@@ -163,7 +197,7 @@ impl Beside {
         let place = file.place.as_str();
         if place == "-" {
             let reason =
-                format!("{} -: it does not write to standard output: name a file, or ./- for that name", file.flag);
+                format!("{} -: it does not write to standard output: name a file, or ./- for that name", file.name);
             return Err(Failure::usage(reason));
         }
         let there = self.storage.folder(place)?;
@@ -181,7 +215,10 @@ impl Beside {
                 return Err(file.refused("is one of the documents of --files-from", "name another file"));
             }
         }
-        if path.is_symlink() { Ok(()) } else { refuse_other(file, target) }
+        if !path.is_symlink() {
+            refuse_other(file, target)?;
+        }
+        if file.is_of_job { file.refuse_forbidden(path) } else { Ok(()) }
     }
 
     /// Returns the place of a link itself.
@@ -210,16 +247,22 @@ impl Beside {
 const ELSEWHERE: &str = "name a file outside of documents, store, output and references";
 
 impl OutFile {
+    /// Refuses a place in which the file cannot be written, as far as permissions tell.
+    fn refuse_forbidden(&self, path: &Path) -> Result<(), Failure> {
+        let written = LocalFile::refuse_forbidden(path, IfExists::Replace);
+        Ok(written.map_err(|fault| fault.within(format!("{}: ", self.name)))?)
+    }
+
     fn refused(&self, lies: &str, remedy: &str) -> Failure {
         let place = redact(&self.place);
-        Failure::usage(format!("{} {place}: it {lies}: {remedy}", self.flag)).at(Path::new(&place), None)
+        Failure::usage(format!("{} {place}: it {lies}: {remedy}", self.name)).at(Path::new(&place), None)
     }
 
     fn taken(&self, place: &str) -> Failure {
         let place = redact(place);
         let reason = format!(
             "{} {place}: what is there is no {} of nearprint: name another file, or remove this one",
-            self.flag,
+            self.name,
             self.kind.name()
         );
         Failure::new(OUTPUT_EXISTS, reason).at(Path::new(&place), None)
@@ -265,7 +308,7 @@ fn refuse_other(file: &OutFile, path: &Path) -> Result<(), Failure> {
         Ok(there) if there.is_file() && there.len() > 0 => {}
         _ => return Ok(()),
     }
-    let unread = |error: &std::io::Error| Failure::reading(&format!("{} {}", file.flag, path.display()), error);
+    let unread = |error: &std::io::Error| Failure::reading(&format!("{} {}", file.name, path.display()), error);
     let content = std::fs::File::open(path).map_err(|error| unread(&error))?;
     match file.kind.recognises(content) {
         Ok(true) => Ok(()),
@@ -294,6 +337,14 @@ struct SummaryHead {
 }
 
 impl Kind {
+    fn of(watched: Watched) -> Self {
+        match watched {
+            Watched::Metrics => Self::Metrics,
+            Watched::Page => Self::NightPage,
+            Watched::Summary => Self::Summary,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary of a command",

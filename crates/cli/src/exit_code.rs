@@ -73,6 +73,23 @@ pub struct Spent {
     pub stages: BTreeMap<&'static str, Duration>,
 }
 
+impl Spent {
+    /// Returns what was spent since `before`.
+    pub(crate) fn since(self, before: &Self) -> Self {
+        let requests = |now: Requests| now.since(&before.requests.unwrap_or_default());
+        let stage = |(name, time): (&'static str, Duration)| {
+            let before = before.stages.get(name).copied().unwrap_or_default();
+            Some((name, time.saturating_sub(before))).filter(|(_, time)| !time.is_zero())
+        };
+        Self {
+            elapsed: self.elapsed.saturating_sub(before.elapsed),
+            peak_rss_bytes: self.peak_rss_bytes,
+            requests: self.requests.map(requests).filter(|requests| requests.total() > 0),
+            stages: self.stages.into_iter().filter_map(stage).collect(),
+        }
+    }
+}
+
 pub const USAGE: u8 = 64;
 pub const BAD_DATA: u8 = 65;
 pub const INPUT_MISSING: u8 = 66;

@@ -83,10 +83,13 @@ fn instead(wrong: &str, right: &str, mut words: Vec<String>) -> Option<Vec<Strin
     Some(words)
 }
 
+/// The flag that publishes a night at which somebody should look first. It is never a hint.
+const UNSEEN: &str = "--no-breakers";
+
 /// Messages name settings by their keys. If the only one is a flag without a value, and is not given yet, it is what the
 /// command lacks.
 fn by_switch(failure: &Failure, command: &str, words: &[String]) -> Option<Remedy> {
-    let flag = only_switch(command, failure.fault.keys()).filter(|flag| !words.contains(flag))?;
+    let flag = only_switch(command, failure.fault.keys()).filter(|flag| flag != UNSEEN && !words.contains(flag))?;
     Some(Remedy::Again(vec![flag]))
 }
 

@@ -41,6 +41,7 @@ use metrics::Metrics;
 use nearprint_tasks::Engine;
 use serde_json::Value;
 use summary::SummaryFile;
+use watch::ANY_NIGHT;
 
 pub use bytes::Bytes;
 pub use embedding::Handle;
@@ -61,10 +62,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         Err(error) => return summary::of_clap(&error, &arguments),
     };
     let settled = asked_nights::settle(&mut cli.command);
-    let (matches, cli) = match watched_by_job(&arguments, matches, cli) {
-        Ok(parsed) => parsed,
-        Err(error) => return summary::of_clap(&error, &arguments),
-    };
+    let beside = beside(&matches, &mut cli);
     let (global, asked) = (cli.global.clone(), cli.command.asked());
     let run = match &cli.command {
         // Metrics are of nights that are made.
@@ -75,8 +73,8 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
         return summary::print_failure(&failure, global.json, Some(&asked));
     }
     exit_code::keep_panics_to_one_line();
-    let outcome = watched(&matches, &global, &asked, run.as_deref(), || {
-        let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine));
+    let outcome = watched(&beside, &global, &asked, run.as_deref(), || {
+        let dispatch = || settled.and_then(|words| cmd::dispatch(cli, &words, engine, &beside));
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(dispatch));
         let hinted = |failure: Failure| {
             let hint = hint::of(&failure, &asked.command, &arguments, engine.is_some());
@@ -99,29 +97,24 @@ fn parsed(arguments: &[OsString]) -> Result<(ArgMatches, Cli), clap::Error> {
     Ok((matches, cli))
 }
 
-/// Adds the flags that the job file of a run stands for, for its night, which is settled.
-fn watched_by_job(arguments: &[OsString], matches: ArgMatches, cli: Cli) -> Result<(ArgMatches, Cli), clap::Error> {
-    let flags = watch::flags_of(&cli);
-    if flags.is_empty() {
-        return Ok((matches, cli));
-    }
-    let (matches, mut added) = parsed(&[arguments, &flags].concat())?;
-    if let (Command::Run(args), Command::Run(settled)) = (&mut added.command, cli.command) {
-        args.dt = settled.dt;
-    }
-    Ok((matches, added))
+/// Returns the files that a command is to write beside its results. Those that the job file of a run names for its night, which
+/// is settled, get the places of their flags.
+fn beside(arguments: &ArgMatches, cli: &mut Cli) -> Beside {
+    let files = watch::files_of(cli);
+    watch::give(cli, &files);
+    Beside::of(arguments, &files)
 }
 
 /// Does the work of a command, and leaves its summary and its metrics where the options ask for them. Files that must not be
 /// written are refused before anything else.
 fn watched(
-    arguments: &ArgMatches,
+    beside: &Beside,
     global: &Global,
     asked: &Invocation,
     run: Option<&RunArgs>,
     work: impl FnOnce() -> Outcome,
 ) -> Outcome {
-    let beside = Beside::of(arguments);
+    let beside = beside.of_night(asked.dt.as_deref().unwrap_or(ANY_NIGHT));
     beside.refuse_summary()?;
     let file = global.summary_file.as_deref().map(SummaryFile::prepare).transpose()?;
     let mut metrics = None;
@@ -174,15 +167,14 @@ pub fn night(
     let arguments: Vec<OsString> = command.into_iter().chain(arguments).collect();
     let (matches, mut cli) = parsed(&arguments).map_err(|error| failed(summary::usage_of_clap(&error)))?;
     let settled = asked_nights::settle(&mut cli.command);
-    let watched_too = watched_by_job(&arguments, matches, cli);
-    let (matches, cli) = watched_too.map_err(|error| failed(summary::usage_of_clap(&error)))?;
+    let beside = beside(&matches, &mut cli);
     let Command::Run(args) = cli.command else {
         return Err(failed(Failure::bug("a night that is another command")));
     };
     let asked = Invocation { command: "run".to_owned(), dt: args.dt.clone() };
-    let report = watched(&matches, &cli.global, &asked, Some(&args), || {
+    let report = watched(&beside, &cli.global, &asked, Some(&args), || {
         settled?;
-        cmd::night(&cli.global, &args, handle, engine)
+        cmd::night(&cli.global, &args, handle, engine, &beside)
     })
     .map_err(failed)?;
     match report.failure {

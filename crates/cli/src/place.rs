@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 
 use nearprint_documents::NightPlace;
 
-/// Says whether `{dt}` may stand for the night.
+/// Says whether placeholders may stand for the night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dates {
+    /// All those of the documents.
     Allowed,
+    /// `{dt}` alone.
+    Night,
     None,
 }
 
@@ -21,6 +24,11 @@ impl Given {
     /// Returns the place as it stands on the command line.
     pub fn as_typed(&self) -> &str {
         &self.0
+    }
+
+    /// Makes a place of one that a job file names, as a command line would name it.
+    pub fn of_job(typed: String) -> Self {
+        Self(typed)
     }
 }
 
@@ -70,10 +78,12 @@ pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
     if dates == Dates::Allowed {
         return NightPlace::parse(text).fault().map_or(Ok(()), Err);
     }
+    let (text, remedy) = match dates {
+        Dates::Night => (text.replace("{dt}", ""), "write {dt} for the night"),
+        _ => (text.to_owned(), "only `documents` of a run and the files of [watch] may have {dt}, for the night"),
+    };
     match text.split('{').skip(1).find_map(|rest| rest.split_once('}')) {
-        Some((name, _)) => Err(format!(
-            "'{{{name}}}' stands for nothing here: only `documents` of a run may have {{dt}}, for its night"
-        )),
+        Some((name, _)) => Err(format!("'{{{name}}}' stands for nothing here: {remedy}")),
         None => Ok(()),
     }
 }

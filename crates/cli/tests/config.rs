@@ -61,10 +61,11 @@ fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant()
 fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
     let night = Night::new("");
     let made_later = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success().stdout;
-    assert!(
-        made_later.contains("the documents are there") && made_later.contains("the first night makes it"),
-        "{made_later}"
-    );
+    assert!(made_later.contains("the first night makes it"), "{made_later}");
+    assert!(made_later.contains("keys and values are right; no night with documents was found\n"), "{made_later}");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    let there = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success().stdout;
+    assert!(there.contains("keys and values are right, and the documents are there\n"), "{there}");
     let changed = |from: &str, to: &str| {
         let night = Night::new("");
         let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
@@ -76,6 +77,56 @@ fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
     expect(&changed("store = \"store\"\n", ""), 78, &["no 'store'"]);
     let none = nearprint_in(Path::new("/"), &["config", "check", "/nowhere/job.toml"]);
     expect(&none, 66, &["/nowhere/job.toml"]);
+}
+
+#[test]
+fn what_ends_every_run_before_its_work_ends_a_check_and_a_dry_run_too() {
+    for (job, code, of_check, part) in [
+        ("references = [\"nope\"]\n", 66, 78, "no reference store at nope"),
+        ("lock = \"nope/lock\"\n", 74, 74, "lock: nope/lock: "),
+        ("lock = \"documents\"\n", 64, 78, "lock: documents: "),
+        ("[resources]\nspill_dir = \"nope\"\n", 74, 74, "nope: no such folder: create it"),
+    ] {
+        let night = Night::new(job);
+        night.documents(DT, &[("a", &text(1, 40))]);
+        let checked = nearprint_in(night.path(), &["config", "check", "job.toml"]);
+        expect(&checked, of_check, &["job.toml: line ", part]);
+        let dry = night.run(DT, &["--dry-run"]);
+        expect(&dry, code, &[part]);
+        let ran = night.run(DT, &[]);
+        assert_eq!((ran.code, ran.error()), (code, dry.error()), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_lock_that_another_run_holds_is_no_fault_and_no_check_makes_its_file() {
+    let night = Night::new("lock = \"lock\"\n");
+    night.documents(DT, &[("a", &text(1, 40))]);
+    let both = || {
+        nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success();
+        night.run(DT, &["--dry-run"]).expect_success();
+    };
+    both();
+    let path = night.path().join("lock");
+    assert!(!path.exists());
+    let held = std::fs::File::create(&path).unwrap();
+    held.lock().unwrap();
+    both();
+}
+
+#[test]
+fn nights_in_folders_of_another_form_are_found_by_a_check_as_by_a_run() {
+    for (folder, layout) in
+        [("20261120", "{dt:%Y%m%d}"), ("year=2026", "year={yyyy}/month={mm}/day={dd}"), ("DT=2026-11-20", "DT={dt}")]
+    {
+        let night = Night::new("");
+        let file = night.path().join("documents").join(folder).join("a.parquet");
+        write_documents(&file, &[(Some("a"), Some(&text(1, 40)))]);
+        let write = format!("write the place with the date in it, documents = \"documents/{layout}\"");
+        let checked = nearprint_in(night.path(), &["config", "check", "job.toml"]);
+        expect(&checked, 78, &["job.toml: line 1, column 1: documents: ", &write]);
+        expect(&night.run(DT, &[]), 78, &[&write]);
+    }
 }
 
 #[test]

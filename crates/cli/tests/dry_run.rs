@@ -231,3 +231,20 @@ fn the_first_stale_night_that_fails_ends_the_run() {
     assert_eq!(summary["stale"], serde_json::json!(["2026-11-21", "2026-11-22"]));
     expect(&run_stale(&night, &["--dt", DT]), 64, &[]);
 }
+
+#[test]
+fn a_dry_run_of_stale_nights_ends_as_the_run_does_where_an_input_is_gone_or_has_changed() {
+    for (is_gone, code, part) in [(true, 66, "the night was made from it"), (false, 65, "it has changed since")] {
+        let night = with_stale_nights();
+        if is_gone {
+            fs::remove_file(night.path().join("documents/dt=2026-11-22/part-0.parquet")).unwrap();
+        } else {
+            night.documents("2026-11-22", &[("other", &text(9, 40))]);
+        }
+        let before = snapshot(night.path());
+        let said = run_stale(&night, &["--dry-run"]);
+        expect(&said, code, &["2026-11-22: ", part]);
+        assert!(snapshot(night.path()) == before, "a dry run writes nothing: {}", said.stderr);
+        assert_eq!(run_stale(&night, &["--no-breakers"]).error(), said.error());
+    }
+}

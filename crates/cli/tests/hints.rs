@@ -98,6 +98,19 @@ fn repeated_ids_name_the_rules_and_no_command_that_discards_rows_unread() {
 }
 
 #[test]
+fn a_night_that_a_breaker_stopped_gets_no_hint_that_would_publish_it_unseen() {
+    let night = night();
+    let (one, two) = (text(7, 60), text(7, 60) + " end");
+    night.documents(DT, &[("d", &one), ("e", &two)]);
+    let said = typed(&night, &format!("nearprint run -c job.toml --dt {DT} --max-cluster 1"));
+    assert_eq!(said.code, 65, "{}", said.stderr);
+    assert!(said.stderr.contains("look at them, then raise") && !said.stderr.contains("hint:"), "{}", said.stderr);
+    let look = format!("nearprint explain --config job.toml --documents documents/dt={DT} -- d e");
+    assert!(said.stdout.ends_with(&format!("\nNext: {look}\n")), "{}", said.stdout);
+    typed(&night, &look).expect_success();
+}
+
+#[test]
 fn names_and_dates_that_are_like_others_lead_to_these() {
     let night = night();
     let run = format!("nearprint run -c job.toml --dt {NEXT}");

@@ -392,6 +392,34 @@ fn lines_that_are_no_queries_are_answered_in_their_place_and_counted() {
 }
 
 #[test]
+fn lines_of_queries_may_begin_with_a_byte_order_mark_as_documents_may() {
+    let night = indexed();
+    std::fs::write(night.path().join("lines"), "\u{feff}{\"fingerprint\": 5}\n{\"fingerprint\": 6}\n").unwrap();
+    let ask = || nearprint_in(night.path(), &["query", "--store", "store", "--jsonl", "lines", "--json"]);
+    assert_eq!(ask().expect_success().json()["n_queries"], 2);
+    std::fs::write(night.path().join("lines"), "\u{feff}\n{\"fingerprint\": 6}\n").unwrap();
+    assert_eq!(ask().expect_success().json()["n_queries"], 1, "a mark alone is a blank line");
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_of_queries_is_refused_as_in_that_of_a_text() {
+    let night = indexed();
+    for flag in ["--file", "--jsonl"] {
+        let refused = nearprint_in(night.path(), &["query", "--store", "store", flag, "documents"]);
+        expect(&refused, 66, &[flag, "documents", "name a file"]);
+    }
+}
+
+#[test]
+fn a_fingerprint_with_a_sign_is_refused() {
+    let night = indexed();
+    for signed in ["+123456789abcdef", "0x+5", "0x-5", "+5"] {
+        let refused = nearprint_in(night.path(), &["query", "--store", "store", "--fingerprint", signed]);
+        expect(&refused, 64, &[signed, "16 hex digits"]);
+    }
+}
+
+#[test]
 fn a_store_of_another_text_of_web_pages_says_so_and_answers_with_its_own() {
     let night = Night::new("html_text = \"all\"\n");
     let folder = night.path().join("documents").join(format!("dt={}", date(1)));

@@ -1,10 +1,11 @@
 //! `nearprint review`: pairs that people look at, and what their answers say.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Night, Ran, command, edited, expect, nearprint_in, text};
+use crate::support::{self, Night, Ran, Run, command, edited, expect, nearprint_in, text};
 
 const DT: &str = "2026-11-20";
 
@@ -31,20 +32,22 @@ fn answers(night: &Night) -> Vec<Value> {
     content.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Types these keys, a line each.
-fn typed(night: &Night, keys: &str, more: &[&str]) -> Ran {
-    let typed = format!("printf '{}' | exec \"$@\"", keys.replace(' ', "\\n"));
-    let args = [&REVIEW[..], more].concat();
-    command(night.path(), &args).wrapped(&["sh", "-c", &typed, "sh"]).run().unwrap()
+/// Types these keys at a terminal, a line each. Standard output and error are one; the summary is in a file.
+fn typed(night: &Night, keys: &str, more: &[&str]) -> (Ran, Value) {
+    let args = [&REVIEW[..], more, &["--summary-file", "seen.json"]].concat().join(" ");
+    let line = format!("stty cols 120; {} {args}", support::NEARPRINT);
+    let typed = format!("printf '{}' | script -qec '{line}' /dev/null", keys.replace(' ', "\\n"));
+    let shown = Run::new(Path::new("sh"), night.path(), &["-c", &typed]).run().unwrap().expect_success();
+    let summary = fs::read_to_string(night.path().join("seen.json")).unwrap();
+    (shown, serde_json::from_str(&summary).unwrap())
 }
 
 #[test]
 fn answers_are_kept_as_they_are_given_and_a_night_goes_on_where_somebody_stopped() {
     let night = night();
-    let first = typed(&night, "s x n k q ", &["--sample", "9", "--json"]).expect_success();
-    assert!(first.stderr.contains("the first was dropped for the second"), "{}", first.stderr);
-    assert!(first.stderr.contains(" | "), "{}", first.stderr);
-    let done = first.json();
+    let (shown, done) = typed(&night, "s x n k q ", &["--sample", "9"]);
+    assert!(shown.stdout.contains("the first was dropped for the second"), "{}", shown.stdout);
+    assert!(shown.stdout.contains(" | "), "{}", shown.stdout);
     assert_eq!(
         (done["n_drawn"].as_u64(), done["n_answered"].as_u64(), done["n_open"].as_u64()),
         (Some(9), Some(3), Some(6))
@@ -52,7 +55,7 @@ fn answers_are_kept_as_they_are_given_and_a_night_goes_on_where_somebody_stopped
     let given: Vec<Value> = answers(&night).iter().take(4).map(|pair| pair["answer"].clone()).collect();
     assert_eq!(given, [json!("same"), json!("different"), json!("skipped"), Value::Null]);
     // Back, to the answer before.
-    let second = typed(&night, "s b n s ", &["--json"]).expect_success().json();
+    let (_, second) = typed(&night, "s b n s q ", &[]);
     assert_eq!((second["n_drawn"].as_u64(), second["n_open"].as_u64()), (Some(0), Some(4)));
     let given: Vec<Value> = answers(&night).iter().map(|pair| pair["answer"].clone()).collect();
     assert_eq!(given[3..5], [json!("different"), json!("same")]);
@@ -60,6 +63,18 @@ fn answers_are_kept_as_they_are_given_and_a_night_goes_on_where_somebody_stopped
     for part in ["answers.jsonl: 0 answers now, 4 open", "night ", "month ", "2026-11 "] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+}
+
+#[test]
+fn a_program_without_a_terminal_is_asked_nothing_whatever_its_standard_input_has() {
+    let night = night();
+    let args = [&REVIEW[..], &["--sample", "9", "--json"]].concat();
+    let piped = command(night.path(), &args).wrapped(&["sh", "-c", "yes s | exec \"$@\"", "sh"]);
+    let done = piped.run().unwrap().expect_success();
+    assert!(!done.stderr.contains("same (s)"), "{}", done.stderr);
+    let done = done.json();
+    assert_eq!((done["n_drawn"].as_u64(), done["n_answered"].as_u64()), (Some(9), Some(0)), "{done}");
+    assert!(answers(&night).iter().all(|pair| pair["answer"].is_null()));
 }
 
 #[test]

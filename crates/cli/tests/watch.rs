@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::support::{Night, data_files, expect, nearprint_in, text};
+use serde_json::Value;
+
+use crate::support::{Night, Ran, data_files, expect, nearprint_in, schema, snapshot, text};
 
 const METRICS: [&str; 2] = ["--metrics-file", "night.prom"];
 
@@ -132,14 +134,14 @@ fn a_job_file_names_the_files_that_its_nights_leave_and_a_flag_goes_before_it() 
     let within =
         fs::read_to_string(night.path().join("job.toml")).unwrap().replace("seen/{dt}.html", "results/{dt}.html");
     fs::write(night.path().join("job.toml"), within).unwrap();
-    expect(&night.run("2026-11-22", &[]), 64, &["--report", "results"]);
+    expect(&night.run("2026-11-22", &[]), 64, &["watch.report results/2026-11-22.html: it lies in output"]);
     // A run that a wrong key elsewhere in the file ends leaves its files too: no summary of an earlier run stays.
     let wrong =
         fs::read_to_string(night.path().join("job.toml")).unwrap().replace("results/{dt}.html", "seen/{dt}.html");
     fs::write(night.path().join("job.toml"), format!("max_bad_row = 1\n{wrong}")).unwrap();
     expect(&night.run("2026-11-21", &[]), 78, &["max_bad_row"]);
     let summary = fs::read_to_string(night.path().join("seen/2026-11-21.json")).unwrap();
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&summary).unwrap()["exit_code"], 78, "{summary}");
+    assert_eq!(serde_json::from_str::<Value>(&summary).unwrap()["exit_code"], 78, "{summary}");
 }
 
 #[test]
@@ -153,4 +155,99 @@ fn a_check_of_the_job_file_looks_at_the_places_of_the_files_that_a_night_leaves(
         fs::create_dir(night.path().join("nowhere")).unwrap();
         check().expect_success();
     }
+}
+
+#[test]
+fn a_file_that_no_night_could_leave_is_told_by_its_key_by_a_check_and_a_dry_run_as_by_a_run() {
+    for (key, file, code, part) in [
+        ("metrics_file", "night.txt", 78, "name a file that ends in .prom"),
+        ("report", "{dt}.htm", 78, "name a file that ends in .html"),
+        ("summary_file", "{date}.json", 78, "'{date}' stands for nothing here: write {dt} for the night"),
+        ("summary_file", "results/{dt}.json", 64, "it lies in output = 'results'"),
+        ("report", "nowhere/{dt}.html", 74, "nowhere: no such folder"),
+    ] {
+        let night = Night::new(&format!("[watch]\n{key} = \"{file}\"\n"));
+        night.documents("2026-11-19", &[("a", &text(1, 40))]);
+        let named = format!("watch.{key}");
+        let of_check = if code == 64 { 78 } else { code };
+        let checked = nearprint_in(night.path(), &["config", "check", "job.toml"]);
+        expect(&checked, of_check, &["job.toml: line 6", &named, part]);
+        let dry = night.run("2026-11-19", &["--dry-run"]);
+        expect(&dry, code, &[&named, part]);
+        assert!(!dry.error().contains("--"), "nobody typed a flag: {}", dry.stderr);
+        let ran = night.run("2026-11-19", &[]);
+        assert_eq!((ran.code, ran.error()), (code, dry.error()), "{}", ran.stderr);
+        assert!(!night.path().join("store").exists());
+    }
+}
+
+#[test]
+fn a_dry_run_leaves_none_of_the_files_of_its_night() {
+    let files = "metrics_file = \"night.prom\"\nreport = \"{dt}.html\"\nsummary_file = \"{dt}.json\"\n";
+    let night = Night::new(&format!("[watch]\n{files}"));
+    night.documents("2026-11-19", &[("a", &text(1, 40))]);
+    let before = snapshot(night.path());
+    night.run("2026-11-19", &["--dry-run"]).expect_success();
+    assert!(snapshot(night.path()) == before);
+}
+
+/// Two nights that a late one made stale, whose job file names the files that they leave.
+fn with_watched_stale_nights() -> Night {
+    let files = "metrics_file = \"night.prom\"\nreport = \"seen/{dt}.html\"\nsummary_file = \"seen/{dt}.json\"\n";
+    let night = Night::new(&format!("[watch]\n{files}"));
+    fs::create_dir(night.path().join("seen")).unwrap();
+    for (dt, seed) in [("2026-11-20", 1), ("2026-11-21", 2)] {
+        night.documents(dt, &[(dt, &text(seed, 40))]).run(dt, &[]).expect_success();
+    }
+    night.documents("2026-11-19", &[("early", &text(2, 40))]).run("2026-11-19", &["--late"]).expect_success();
+    assert_eq!(sample(&night, "nearprint_night_stale_nights "), Some(2.0));
+    fs::remove_dir_all(night.path().join("seen")).unwrap();
+    fs::create_dir(night.path().join("seen")).unwrap();
+    night
+}
+
+fn run_stale(night: &Night) -> Ran {
+    nearprint_in(night.path(), &["run", "-c", "job.toml", "--stale", "--no-breakers", "--json"])
+}
+
+fn seen(night: &Night, name: &str) -> Value {
+    let summary = fs::read_to_string(night.path().join("seen").join(name)).unwrap();
+    let summary = serde_json::from_str(&summary).unwrap();
+    schema::summary(&summary).unwrap();
+    summary
+}
+
+#[test]
+fn each_of_the_stale_nights_leaves_the_files_that_a_run_of_it_leaves() {
+    let night = with_watched_stale_nights();
+    run_stale(&night).expect_success();
+    assert_eq!(sample(&night, "nearprint_night_stale_nights "), Some(0.0));
+    assert_eq!(sample(&night, "nearprint_night_date_timestamp_seconds "), Some(1_795_219_200.0));
+    for dt in ["2026-11-20", "2026-11-21"] {
+        let summary = seen(&night, &format!("{dt}.json"));
+        assert_eq!((&summary["status"], &summary["dt"]), (&"published".into(), &dt.into()), "{summary}");
+        assert_eq!(summary["page"]["url"], format!("seen/{dt}.html"), "{summary}");
+        assert!(night.path().join(format!("seen/{dt}.html")).exists());
+    }
+}
+
+#[test]
+fn a_stale_night_that_fails_leaves_its_failure_and_a_file_of_somebody_else_fails_it() {
+    let night = with_watched_stale_nights();
+    let taken = night.path().join("seen/2026-11-21.json");
+    fs::write(&taken, "mine").unwrap();
+    expect(
+        &run_stale(&night),
+        73,
+        &["2026-11-21: watch.summary_file seen/2026-11-21.json: what is there is no summary"],
+    );
+    assert_eq!(fs::read_to_string(&taken).unwrap(), "mine");
+    assert_eq!(seen(&night, "2026-11-20.json")["status"], "published");
+    fs::remove_file(&taken).unwrap();
+    fs::remove_dir_all(night.path().join("documents/dt=2026-11-21")).unwrap();
+    expect(&run_stale(&night), 66, &["2026-11-21: "]);
+    let summary = seen(&night, "2026-11-21.json");
+    assert_eq!((&summary["status"], &summary["exit_code"]), (&"failed".into(), &66.into()), "{summary}");
+    assert_eq!(sample(&night, "nearprint_run_exit_code "), Some(66.0));
+    assert_eq!(sample(&night, "nearprint_night_stale_nights "), Some(1.0));
 }

@@ -264,11 +264,13 @@ impl LookupProfile {
         let refused = |reason: String| bad_query(format!("fingerprint '{text}'"), reason);
         let all_digits = text.len() == bits as usize / 4;
         let is_decimal = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        // The parser takes a sign too, and a fingerprint has none.
+        let is_hex = |digits: &str| digits.bytes().all(|b| b.is_ascii_hexdigit());
         let value = match text.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None if all_digits => u64::from_str_radix(text, 16).ok(),
+            Some(digits) if is_hex(digits) => u64::from_str_radix(digits, 16).ok(),
+            None if all_digits && is_hex(text) => u64::from_str_radix(text, 16).ok(),
             None if is_decimal => text.parse().ok(),
-            None => None,
+            _ => None,
         };
         let value = value.filter(|&value| bits == 64 || u32::try_from(value).is_ok());
         value.ok_or_else(|| refused(format!("write a fingerprint of {bits} bits: {} hex digits, or decimal", bits / 4)))

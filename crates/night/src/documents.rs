@@ -65,13 +65,23 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
 /// before the date.
 ///
 /// # Errors
-/// The place of nights is missing or cannot be listed.
+/// The place of nights is missing or cannot be listed, or its folders have names of nights in another form.
 pub(crate) async fn newest_night(storage: &Storage, documents: &DocumentPlace) -> Result<Option<String>> {
     refuse_missing_root(storage, documents).await?;
     let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(None) };
     let Some(nights) = NightPlace::parse(pattern).nights(storage)? else { return Ok(None) };
-    Ok(nights.dates().await?.pop_last())
+    if let Some(newest) = nights.dates().await?.pop_last() {
+        return Ok(Some(newest));
+    }
+    // The folders of a table are those of its partitions, and a run may ask for its files by their version.
+    if storage.refuse_table(&nights.root).await.is_err() {
+        return Ok(None);
+    }
+    other_layout(&nights, &nights.root.names().await?, pattern, ANY_DATE).map_or(Ok(None), Err)
 }
+
+/// What stands for a date where no night is looked for.
+const ANY_DATE: &str = "YYYY-MM-DD";
 
 /// Warns of folders beside the nights' whose names are not dates: files in them belong to no night.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {

@@ -1,6 +1,6 @@
 //! A run without its work: it says what a run would do, and writes nothing.
 
-use std::path::Path;
+use std::slice::from_ref;
 
 use nearprint_documents::Documents;
 use nearprint_fault::{Fault, Result};
@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::documents;
 use super::plan::{Plan, plan, refuse_missing_store};
 use super::preflight;
+use super::references::References;
 use super::request::RunRequest;
 use super::run::{Course, course, refuse_before_work, unknown_night};
 use super::tables::read_tables;
@@ -61,8 +62,7 @@ pub struct DryRun {
 /// # Errors
 /// The errors of [`run`](super::run()) that are found before its work.
 pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resources) -> Result<DryRun> {
-    let spill = resources.temp_parent();
-    request.check(storage, &spill)?;
+    request.check(storage, &resources.temp_parent())?;
     let plan = plan(storage, request).await?;
     let tables = read_tables(&plan.output).await?;
     let would_publish = match course(storage, request, &plan, &tables, None).await? {
@@ -71,7 +71,6 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
         Course::Publish => {
             refuse_before_work(request, &plan, resources)?;
             preflight::refuse_forbidden(plan.store.folder(), &plan.output, &request.dt)?;
-            storage.folder(&spill.display().to_string())?.refuse_forbidden()?;
             true
         }
     };
@@ -101,12 +100,12 @@ impl CheckedPlaces {
 }
 
 /// Checks what a job says of its places, whatever the night: they lie apart, the documents are there, a file of their newest
-/// night has the columns, the store has this configuration, and the permissions allow to write store and output. Nothing
-/// is written, and no fault hides another one.
+/// night has the columns, the store and the references are there and have this configuration, and the permissions allow to
+/// write store, output and temporary files. Nothing is written, and no fault hides another one.
 pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &Resources) -> CheckedPlaces {
-    let spill = resources.temp_parent();
     let mut checked = CheckedPlaces::default();
-    checked.faults.extend(request.faults(storage, &spill).into_iter().map(|error| (None, error)));
+    let faults = request.faults(storage, &resources.temp_parent());
+    checked.faults.extend(faults.into_iter().map(|error| (None, error)));
     let found = documents::newest_night(storage, &request.documents).await;
     checked.newest = checked.note(Some("documents"), found).flatten();
     if let Some(dt) = checked.newest.clone() {
@@ -121,9 +120,29 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
     }
     let store = check_store(storage, request).await;
     checked.has_store = checked.note(Some("store"), store).unwrap_or_default();
-    let forbidden = refuse_forbidden(storage, request, &spill);
-    checked.note(None, forbidden);
+    for opened in open_references(storage, request).await {
+        checked.note(Some("references"), opened);
+    }
+    checked.note(None, refuse_forbidden(storage, request));
+    checked.note(Some("resources.spill_dir"), resources.refuse_forbidden_temp());
     checked
+}
+
+/// Opens the reference stores, each for itself.
+async fn open_references(storage: &Storage, request: &RunRequest) -> Vec<Result<()>> {
+    // A store that cannot be opened is a fault of its own.
+    let identity = own_identity(storage, request).await.ok().flatten();
+    let configuration = request.configuration();
+    let mut opened = Vec::new();
+    for name in &request.references {
+        let reference = References::open(storage, from_ref(name), &configuration, identity.as_deref()).await;
+        opened.push(reference.map(drop));
+    }
+    opened
+}
+
+async fn own_identity(storage: &Storage, request: &RunRequest) -> Result<Option<String>> {
+    Store::open(&storage.folder(&request.store)?).await?.identity().await
 }
 
 /// Checks the store, and returns whether it is there.
@@ -140,9 +159,8 @@ async fn check_store(storage: &Storage, request: &RunRequest) -> Result<bool> {
     Ok(identity.is_some() || !store.is_new())
 }
 
-fn refuse_forbidden(storage: &Storage, request: &RunRequest, spill: &Path) -> Result<()> {
-    preflight::refuse_forbidden(&storage.folder(&request.store)?, &storage.folder(&request.output)?, &request.dt)?;
-    storage.folder(&spill.display().to_string())?.refuse_forbidden()
+fn refuse_forbidden(storage: &Storage, request: &RunRequest) -> Result<()> {
+    preflight::refuse_forbidden(&storage.folder(&request.store)?, &storage.folder(&request.output)?, &request.dt)
 }
 
 fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish: bool) -> Result<DryRun> {

@@ -190,6 +190,7 @@ pub(crate) async fn course(
 /// Refuses a night before its work, as far as nothing has to be written for it.
 pub(crate) fn refuse_before_work(request: &RunRequest, plan: &Plan, resources: &Resources) -> Result<()> {
     refuse_forgotten(&plan.store, request)?;
+    resources.refuse_forbidden_temp()?;
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan)?;
     }

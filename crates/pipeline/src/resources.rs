@@ -54,10 +54,17 @@ impl Resources {
 
     /// Makes a private temporary folder, which is removed when it is dropped.
     pub fn temp_dir(&self) -> Result<TempFolder> {
-        let made = TempFolder::try_new(&self.temp_parent());
-        made.map_err(
-            |error| if self.spill_dir.is_some() { error.within(words![key("spill_dir"), ": "]) } else { error },
-        )
+        TempFolder::try_new(&self.temp_parent()).map_err(|error| self.of_temp_parent(error))
+    }
+
+    /// Checks that a temporary folder can be made, as far as permissions tell. Makes none.
+    pub fn refuse_forbidden_temp(&self) -> Result<()> {
+        TempFolder::refuse_forbidden(&self.temp_parent()).map_err(|error| self.of_temp_parent(error))
+    }
+
+    /// Names the setting that an error is about.
+    fn of_temp_parent(&self, error: Fault) -> Fault {
+        if self.spill_dir.is_some() { error.within(words![key("resources.spill_dir"), ": "]) } else { error }
     }
 
     /// Returns the folder in which temporary folders are made.

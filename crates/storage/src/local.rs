@@ -346,6 +346,18 @@ pub fn refuse_forbidden(folder: &Path) -> Result<()> {
     allowed.map_err(|error| cannot_write(there, &error.into()))
 }
 
+/// Checks that there is a folder.
+///
+/// # Errors
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if there is none.
+pub fn refuse_missing(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let none = Error::new(ErrorKind::NotFound, "no such folder: create it, or name another place");
+    Err(Fault::io(folder)(none))
+}
+
 fn cannot_write(folder: &Path, source: &Error) -> Fault {
     let source = Error::new(source.kind(), format!("cannot write files here: {}", source.kind()));
     Fault::io(folder)(source)

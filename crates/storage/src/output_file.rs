@@ -2,7 +2,7 @@
 //! completely, or not at all.
 
 use std::fs::{self, File, Permissions};
-use std::io::{Error, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use nearprint_fault::{Fault, Result, Words, key, words};
 use tempfile::NamedTempFile;
 
 use crate::folder::Folder;
+use crate::local;
 use crate::storage::Storage;
 
 /// The answer to an output that exists already.
@@ -38,18 +39,28 @@ impl LocalFile {
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder is missing or cannot
     /// be written to.
     pub fn try_new(path: &Path, if_exists: IfExists) -> Result<Self> {
+        let place = Self::there(path, if_exists)?;
+        place.part()?;
+        Ok(place)
+    }
+
+    /// Checks the same as [`try_new`](Self::try_new), as far as permissions tell. Nothing is written.
+    ///
+    /// # Errors
+    /// The same as those of [`try_new`](Self::try_new).
+    pub fn refuse_forbidden(path: &Path, if_exists: IfExists) -> Result<()> {
+        local::refuse_forbidden(&Self::there(path, if_exists)?.folder)
+    }
+
+    /// Returns a place that is not taken, in a folder that is there.
+    fn there(path: &Path, if_exists: IfExists) -> Result<Self> {
         refuse(path, if_exists)?;
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        if !folder.is_dir() {
-            let none = Error::new(ErrorKind::NotFound, "no such folder: create it, or name another place");
-            return Err(Fault::io(folder)(none));
-        }
-        let place = Self { path: path.to_path_buf(), folder };
-        place.part()?;
-        Ok(place)
+        local::refuse_missing(&folder)?;
+        Ok(Self { path: path.to_path_buf(), folder })
     }
 
     /// Writes the file beside its place and renames it. If a link stands at the place, the link is replaced, not the

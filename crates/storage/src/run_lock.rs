@@ -1,11 +1,14 @@
 //! An optional lock file, for users who want the executions on one machine to wait for each other.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nearprint_fault::{Fault, Result};
+
+use crate::local;
 
 /// A lock on a file, held until this value is dropped. The file stays.
 ///
@@ -44,10 +47,7 @@ impl RunLock {
     /// locked.
     pub async fn acquire(path: &Path, wait: Duration) -> Result<Self> {
         let fail = |source| Fault::io(path)(source);
-        let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(nofollow);
-        let file = options.open(path).map_err(fail)?;
+        let file = options().create(true).truncate(false).open(path).map_err(fail)?;
         let began = Instant::now();
         loop {
             match file.try_lock() {
@@ -61,4 +61,30 @@ impl RunLock {
             }
         }
     }
+
+    /// Checks that the file can be opened or created, as far as permissions tell, whoever holds the lock. Nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// Those of [`acquire`](Self::acquire), but for the lock that somebody else holds.
+    pub fn refuse_forbidden(path: &Path) -> Result<()> {
+        match options().open(path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+                // There is none, as there is no file.
+                std::fs::metadata(folder).map_err(Fault::io(path))?;
+                local::refuse_forbidden(folder)
+            }
+            Err(error) => Err(Fault::io(path)(error)),
+        }
+    }
+}
+
+/// Returns how the file is opened: no link at its place is followed.
+fn options() -> OpenOptions {
+    let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600).custom_flags(nofollow);
+    options
 }

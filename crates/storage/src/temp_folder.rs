@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use nearprint_fault::{Fault, Result};
 
+use crate::local;
 use crate::locked::locked;
 
 /// The beginning of their names.
@@ -64,6 +65,16 @@ static IN_USE: Mutex<InUse> = Mutex::new(InUse { folders: Vec::new(), is_ending:
 const ATTEMPTS: usize = 100;
 
 impl TempFolder {
+    /// Checks that a folder can be created in `parent`, as far as permissions tell. Creates none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if there is no such folder, or
+    /// [`ErrorKind::Permission`](nearprint_fault::ErrorKind::Permission) if the permissions forbid it.
+    pub fn refuse_forbidden(parent: &Path) -> Result<()> {
+        local::refuse_missing(parent)?;
+        local::refuse_forbidden(parent)
+    }
+
     /// Creates a folder in `parent`.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Values that are names of local files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
@@ -21,8 +21,13 @@ pub fn named_prom() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 fn with_extension(path: PathBuf, extension: &str) -> Result<PathBuf, String> {
+    refuse_other_ending(&path, extension).map(|()| path)
+}
+
+/// Refuses a name that does not end in a dot and `extension`.
+pub fn refuse_other_ending(path: &Path, extension: &str) -> Result<(), String> {
     match path.extension() {
-        Some(end) if end == extension => Ok(path),
+        Some(end) if end == extension => Ok(()),
         _ => Err(format!("name a file that ends in .{extension}")),
     }
 }

@@ -41,6 +41,7 @@ pub use config::{ConfigCheckArgs, ConfigCommand, ConfigInitArgs};
 pub use diff::{DiffArgs, GivenGeneration};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
+pub use file_names::refuse_other_ending;
 pub use filter::{FilterArgs, TextForm};
 pub use fingerprint::FingerprintArgs;
 pub use global::{Global, LogFormat};

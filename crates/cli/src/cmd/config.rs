@@ -5,29 +5,30 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use nearprint_explain::legible;
 use nearprint_fault::{Fault, Words};
 use nearprint_night::CheckedPlaces;
 use nearprint_parquet::BadColumn;
-use nearprint_storage::{IfExists, OutputFile};
 use nearprint_tasks::LENGTH;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::night_request::request;
+use super::night_request::{refuse_lock, request};
 use super::{Outcome, Session};
-use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global};
+use crate::args::{Cli, Command, ConfigCheckArgs, ConfigCommand, ConfigInitArgs, Global, RunArgs};
+use crate::beside::Beside;
 use crate::command_line::command_line;
 use crate::exit_code::{BAD_DATA, CONFIG, Failure, INPUT_MISSING, OUTPUT_EXISTS, Spent, USAGE};
 use crate::finding::Finding;
 use crate::flags;
-use crate::job_config::{self, JobConfig, WatchConfig};
+use crate::job_config::{self, JobConfig};
 use crate::job_folder::JobFolder;
 use crate::job_keys::nearest;
 use crate::remedy::Remedy;
 use crate::summary::Report;
+use crate::watch::ANY_NIGHT;
 
 pub(super) fn config(global: &Global, command: &ConfigCommand) -> Outcome {
     match command {
@@ -76,9 +77,6 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
         done => done.map_err(|error| Failure::writing(path, &error)),
     }
 }
-
-/// The night for which a job file is checked. No night is looked for.
-const ANY_NIGHT: &str = "2000-01-01";
 
 /// Refuses documents that are the folder of one night: a run looks for its night below them.
 fn refuse_single_night(documents: &str) -> Result<(), Failure> {
@@ -163,22 +161,18 @@ impl Found<'_> {
         if let Err(failure) = refuse_single_night(self.job.documents.as_deref().unwrap_or_default()) {
             self.add(None, &failure);
         }
-        let as_run = Cli::try_parse_from(["nearprint", "run", "--dt", ANY_NIGHT, "--config", file]);
-        let Ok(Command::Run(args)) = as_run.map(|cli| cli.command) else {
-            return Err(Failure::bug("a run without flags cannot be parsed"));
-        };
+        let (matches, args) = as_run(file)?;
+        for (key, failure) in Beside::of(&matches, &mended.watch_files()).of_night(ANY_NIGHT).faults_of_job() {
+            self.add(Some(key), &failure);
+        }
+        if let Err(fault) = refuse_lock(mended.lock.as_deref()) {
+            self.add(Some("lock"), &Failure::from(fault));
+        }
         let Ok(request) = request(&mended, &args, ANY_NIGHT.to_owned()) else { return Ok(CheckedPlaces::default()) };
         let session = Session::new(&mended, global);
-        let files = files_beside(&mended);
-        let (mut checked, unwritable) = session.block_on(|storage, resources, _| async move {
-            let mut unwritable = Vec::new();
-            for (key, file) in files {
-                unwritable
-                    .extend(OutputFile::try_new(&storage, &file, IfExists::Replace).await.err().map(|e| (key, e)));
-            }
-            Ok::<_, Fault>((nearprint_night::check_places(&storage, &request, &resources).await, unwritable))
+        let mut checked = session.block_on(|storage, resources, _| async move {
+            Ok::<_, Fault>(nearprint_night::check_places(&storage, &request, &resources).await)
         })?;
-        unwritable.into_iter().for_each(|(key, error)| self.add(Some(key), &session.failure(error)));
         for (key, error) in std::mem::take(&mut checked.faults) {
             match of_column(&mended, &error) {
                 Some(missing) => self.faults.extend(missing),
@@ -213,15 +207,15 @@ impl Found<'_> {
     }
 }
 
-/// Returns the keys of the files that a night leaves beside its results, each with its place.
-fn files_beside(job: &JobConfig) -> Vec<(&'static str, String)> {
-    let WatchConfig { metrics_file, report, summary_file } = &job.watch;
-    let files = [("watch.metrics_file", metrics_file), ("watch.report", report), ("watch.summary_file", summary_file)];
-    let place = |place: &String| {
-        let place = place.replace("{dt}", ANY_NIGHT);
-        job.folder().whole(&place).unwrap_or(place)
-    };
-    files.into_iter().filter_map(|(key, file)| Some((key, file.as_ref().map(place)?))).collect()
+/// Returns the arguments of a run with a job file.
+fn as_run(file: &str) -> Result<(ArgMatches, Box<RunArgs>), Failure> {
+    let arguments = ["nearprint", "run", "--dt", ANY_NIGHT, "--config", file];
+    let matches = Cli::command().try_get_matches_from(arguments).ok();
+    let parsed = matches.and_then(|matches| Some((Cli::from_arg_matches(&matches).ok()?.command, matches)));
+    match parsed {
+        Some((Command::Run(args), matches)) => Ok((matches, args)),
+        _ => Err(Failure::bug("a run without flags cannot be parsed")),
+    }
 }
 
 /// Returns the command that makes the store: that of the newest night, or one without a night.
@@ -233,7 +227,9 @@ fn first_night(file: &str, checked: &CheckedPlaces) -> String {
 }
 
 fn said(file: &str, job: &JobConfig, checked: &CheckedPlaces) -> String {
-    let mut out = format!("{file}: keys and values are right, and the documents are there\n");
+    let has_documents = checked.looked_at.is_some() || checked.unread.is_some();
+    let documents = if has_documents { ", and the documents are there" } else { "; no night with documents was found" };
+    let mut out = format!("{file}: keys and values are right{documents}\n");
     let store = job.store.as_deref().unwrap_or_default();
     let store = job.folder().whole(store).unwrap_or_else(|| store.to_owned());
     let store = match (checked.has_store, job.create_store) {

@@ -59,7 +59,7 @@ pub(super) fn migrate(global: &Global, args: &MigrateArgs, engine: Option<&Arc<d
     let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
     let failure = match (failed, last) {
         (Some((dt, error)), _) => session.failure(error).with(|fault| fault.within(format!("{dt}: "))),
-        (None, Some(night)) => stopped(&session, night),
+        (None, Some(night)) => stopped(session.spent(), night),
         (None, None) => return Ok(report),
     };
     Ok(report.but(failure))

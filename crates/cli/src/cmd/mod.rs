@@ -15,6 +15,7 @@ mod join;
 mod manual;
 mod migrate;
 mod night_request;
+mod night_summary;
 mod night_text;
 mod notices;
 mod pair_text;
@@ -25,6 +26,7 @@ mod review;
 mod run;
 mod run_stale;
 mod serve;
+mod stale_files;
 mod store;
 #[cfg(test)]
 mod summaries;
@@ -50,6 +52,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::args::{Cli, Command, Global, RunArgs};
 use crate::asked_nights::Settled;
+use crate::beside::Beside;
 use crate::embedding::{Embedding, Handle};
 use crate::exit_code::{Failure, Spent};
 use crate::flags;
@@ -61,19 +64,25 @@ use crate::summary::{Report, peak_rss_bytes};
 pub type Outcome = Result<Report, Failure>;
 
 /// Runs a night for a program that goes on afterwards.
-pub fn night(global: &Global, args: &RunArgs, handle: &Handle, engine: Option<&Arc<dyn Engine>>) -> Outcome {
-    run::run(Embedding::Program(handle.clone()), global, args, engine)
+pub fn night(
+    global: &Global,
+    args: &RunArgs,
+    handle: &Handle,
+    engine: Option<&Arc<dyn Engine>>,
+    beside: &Beside,
+) -> Outcome {
+    run::run(Embedding::Program(handle.clone()), global, args, engine, beside)
 }
 
 /// Runs a command. `nights` are the words that stood in place of its dates. An engine, if there is one, runs the tasks of
-/// `run` and `store migrate`.
-pub fn dispatch(cli: Cli, nights: &Settled, engine: Option<&Arc<dyn Engine>>) -> Outcome {
+/// `run` and `store migrate`. `beside` has the files that each night leaves beside its results.
+pub fn dispatch(cli: Cli, nights: &Settled, engine: Option<&Arc<dyn Engine>>, beside: &Beside) -> Outcome {
     let global = cli.global;
     for (word, dt) in nights {
         tracing::info!("{word} is {dt}");
     }
     match cli.command {
-        Command::Run(args) => run::run(Embedding::Process, &global, &args, engine),
+        Command::Run(args) => run::run(Embedding::Process, &global, &args, engine, beside),
         Command::Fingerprint(args) => fingerprint::fingerprint(&global, &args),
         Command::Idf(command) => idf::idf(&global, &command),
         Command::Join(args) => join::join(&global, &args),
@@ -231,13 +240,16 @@ impl Session {
 
     /// Returns what the command spent until now.
     fn spent(&self) -> Spent {
-        let stages = self.progress.durations();
-        Spent { elapsed: self.started.elapsed(), peak_rss_bytes: peak_rss_bytes(), requests: self.requests(), stages }
+        self.meter().spent()
+    }
+
+    fn meter(&self) -> Meter {
+        Meter { storage: self.storage.clone(), progress: self.progress.clone(), started: self.started }
     }
 
     /// Returns the requests to object stores, or `None` if there were none.
     fn requests(&self) -> Option<Requests> {
-        Some(self.storage.requests()).filter(|requests| requests.total() > 0)
+        requests(&self.storage)
     }
 
     /// Makes a failure from an error. If the error knows only a line, the name of the file is added to the message.
@@ -257,6 +269,27 @@ impl Session {
     fn report(&self, command: &str, status: &str, value: &impl serde::Serialize, text: String) -> Report {
         Report::new(command, status, value, self.spent(), text)
     }
+}
+
+/// Tells what a command spends.
+#[derive(Clone)]
+struct Meter {
+    storage: Storage,
+    progress: Progress,
+    started: Instant,
+}
+
+impl Meter {
+    /// Returns what the command spent until now.
+    fn spent(&self) -> Spent {
+        let (stages, requests) = (self.progress.durations(), requests(&self.storage));
+        Spent { elapsed: self.started.elapsed(), peak_rss_bytes: peak_rss_bytes(), requests, stages }
+    }
+}
+
+/// Returns the requests to object stores, or `None` if there were none.
+fn requests(storage: &Storage) -> Option<Requests> {
+    Some(storage.requests()).filter(|requests| requests.total() > 0)
 }
 
 /// The time that work may take to release its resources after a signal. Work that is still computing then stops only

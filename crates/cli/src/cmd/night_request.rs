@@ -12,17 +12,16 @@ use nearprint_storage::{Progress, RunLock, Storage};
 use nearprint_store::Writers;
 use nearprint_tasks::Engine;
 
-use super::Session;
 use crate::args::{BreakerArgs, MigrateArgs, RunArgs};
 use crate::documents::place;
-use crate::exit_code::{BAD_DATA, Failure};
+use crate::exit_code::{BAD_DATA, Failure, Spent};
 use crate::job_config::JobConfig;
 
 /// Returns the failure of a night that breakers stopped.
-pub(super) fn stopped(session: &Session, summary: &RunSummary) -> Failure {
+pub(super) fn stopped(spent: Spent, summary: &RunSummary) -> Failure {
     let why = Words::joined(summary.breakers.iter().map(TrippedBreaker::message), "; ");
     let message = words!["stopped before publishing: ", why];
-    Failure { spent: Some(Box::new(session.spent())), ..Failure::new(BAD_DATA, message) }
+    Failure { spent: Some(Box::new(spent)), ..Failure::new(BAD_DATA, message) }
 }
 
 /// Returns the request of a night. What the command line says goes before the job file.
@@ -139,12 +138,17 @@ pub(super) async fn run_night(
 
 pub(super) async fn held(lock: Option<PathBuf>, wait: Duration) -> Result<Option<RunLock>, Fault> {
     match lock {
-        Some(path) => {
-            let lock = RunLock::acquire(&path, wait).await;
-            let is_of_path = |error: &Fault| error.kind() == ErrorKind::LocalIo;
-            let named = |error: Fault| if is_of_path(&error) { error.within(words![key("lock"), ": "]) } else { error };
-            lock.map(Some).map_err(named)
-        }
+        Some(path) => RunLock::acquire(&path, wait).await.map(Some).map_err(of_lock),
         None => Ok(None),
     }
+}
+
+/// Refuses a lock that no run could take, whoever holds it now. Nothing is written.
+pub(super) fn refuse_lock(lock: Option<&Path>) -> Result<(), Fault> {
+    lock.map_or(Ok(()), |path| RunLock::refuse_forbidden(path).map_err(of_lock))
+}
+
+/// Names the setting that an error is about, unless another run holds the lock.
+fn of_lock(error: Fault) -> Fault {
+    if error.kind() == ErrorKind::TryAgain { error } else { error.within(words![key("lock"), ": "]) }
 }

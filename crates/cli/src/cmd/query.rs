@@ -30,6 +30,9 @@ use crate::summary::{json_line, write_line};
 /// The path that stands for standard input.
 const STDIN: &str = "-";
 
+/// What some editors begin a file of UTF-8 with. It is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The largest HTML file that is a query.
 const MAX_PAGE_BYTES: u64 = 256 << 20;
 /// The longest line of queries.
@@ -132,7 +135,7 @@ fn text_of(path: &Path, html_text: &HtmlText) -> Result<String, Failure> {
 fn begins_as_html(bytes: &[u8]) -> bool {
     const BEGINNING: usize = 1 << 10;
     let beginning = &bytes[..bytes.len().min(BEGINNING)];
-    let beginning = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).to_ascii_lowercase();
+    let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning).to_ascii_lowercase();
     let beginning = beginning.trim_ascii_start();
     let is_xhtml = || beginning.starts_with(b"<?xml") && beginning.windows(5).any(|tag| tag == b"<html");
     let begins = |tag: &[u8]| beginning.starts_with(tag);
@@ -338,7 +341,12 @@ fn open_lines(path: &Path) -> Result<(String, Lines), Failure> {
         return Ok(("standard input".to_owned(), BufReader::with_capacity(BLOCK_BYTES, input)));
     }
     let name = path.display().to_string();
-    let file = std::fs::File::open(path).map_err(|e| Failure::reading(&format!("--jsonl {name}"), &e))?;
+    let failed = |e: std::io::Error| Failure::reading(&format!("--jsonl {name}"), &e);
+    let file = std::fs::File::open(path).map_err(failed)?;
+    // A folder can be opened, and only reading fails.
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+    }
     Ok((name, BufReader::with_capacity(BLOCK_BYTES, Box::new(file))))
 }
 
@@ -356,6 +364,9 @@ fn read_lines(name: &str, mut input: Lines, ahead: &Ahead) {
             read => read.map_err(|error| Fault::new(ErrorKind::LocalIo, format!("{name}: {error}"))),
         };
         n_bytes += line.len();
+        if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+            line.drain(..BYTE_ORDER_MARK.len());
+        }
         let is_line = matches!(read, Ok(n) if n > 0);
         if is_line && !line.iter().all(u8::is_ascii_whitespace) {
             block.push((number, line));

@@ -1,7 +1,7 @@
 //! `nearprint review`.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, Write as _};
+use std::io::{BufRead, IsTerminal as _, Write as _};
 
 use console::{Term, measure_text_width};
 use nearprint_explain::shown_id;
@@ -71,7 +71,10 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
                 answers.pairs.extend(drawn.pairs);
                 answers.write(&storage).await?;
             }
-            done.n_answered = ask(&storage, &mut answers, &request.night.dt, &drawn.generation).await?;
+            // What a program has on its standard input is for something else.
+            if std::io::stdin().is_terminal() {
+                done.n_answered = ask(&storage, &mut answers, &request.night.dt, &drawn.generation).await?;
+            }
         }
         done.n_open = answers.pairs.iter().filter(|pair| pair.answer.is_none()).count() as u64;
         done.estimate = estimate_review(&answers.pairs);

@@ -12,33 +12,29 @@ use nearprint_pipeline::{is_late, is_without_documents};
 use nearprint_report::ReportRequest;
 use nearprint_storage::{IfExists, OutputFile, Requests, Storage};
 use nearprint_tasks::Engine;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::dry_run;
-use super::night_request::{held, request, run_night, stopped};
+use super::night_request::{held, refuse_lock, request, run_night};
+use super::night_summary::report_of;
 use super::night_text::text;
-use super::report::{Page, line, page_request, write_page};
+use super::report::{line, page_request, write_page};
 use super::run_stale::run_stale;
 use super::{Outcome, Session, grouped};
 use crate::args::{Global, RunArgs};
+use crate::beside::Beside;
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::exit_code::{Failure, INPUT_MISSING};
 use crate::job_config::JobConfig;
 
-/// The summary of `run`.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Ran<'a> {
-    #[serde(flatten)]
-    night: &'a RunSummary,
-    /// The page that `--report` wrote. Left out without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<Page>,
-}
-
-pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine: Option<&Arc<dyn Engine>>) -> Outcome {
-    let Some(dt) = &args.dt else { return run_stale(embedding, global, args, engine) };
+pub(super) fn run(
+    embedding: Embedding,
+    global: &Global,
+    args: &RunArgs,
+    engine: Option<&Arc<dyn Engine>>,
+    beside: &Beside,
+) -> Outcome {
+    let Some(dt) = &args.dt else { return run_stale(embedding, global, args, engine, beside) };
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
@@ -54,6 +50,7 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     let codes = (args.empty_exit_code, args.late_exit_code);
     if args.dry_run {
         let found = session.block_on(|storage, resources, _| async move {
+            refuse_lock(lock.as_deref())?;
             let found = nearprint_night::dry_run(&storage, &request, &resources).await;
             asked.store(found.as_ref().err().map_or(0, |error| code_of(error, codes)), Ordering::Relaxed);
             found
@@ -84,22 +81,10 @@ pub(super) fn run(embedding: Embedding, global: &Global, args: &RunArgs, engine:
     }
     let (page, unwritten) = match page.transpose() {
         Ok(page) => (page, None),
-        Err(error) => (None, Some(error)),
+        Err(error) => (None, Some(session.failure(error))),
     };
-    let ran = Ran { night: &summary, page };
-    let report = session.report("run", summary.status.name(), &ran, text).then(next(args, &job, &summary));
-    // The night is published, and the next try finds it so.
-    if let Some(error) = unwritten {
-        let failure = session.failure(error);
-        let failure = failure.with(|fault| fault.within("the night is published, but not its page: "));
-        return Ok(report.but(Failure { spent: Some(Box::new(session.spent())), ..failure }));
-    }
-    if summary.breakers.is_empty() {
-        return Ok(report);
-    }
-    let mut report = report.but(stopped(&session, &summary));
-    report.json["status"] = summary.status.name().into();
-    Ok(report)
+    let report = report_of(&summary, page, unwritten, session.spent(), text);
+    Ok(report.then(next(args, &job, &summary)))
 }
 
 /// Returns the code that the user asks for after an error, of those for a night without documents and for a late crawl.

@@ -1,6 +1,7 @@
 //! `nearprint run --stale`: the stale nights, in order of date.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +13,12 @@ use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::night_request::{held, request, run_night, stopped};
+use super::night_request::{held, refuse_lock, request, run_night, stopped};
 use super::night_text::line;
+use super::stale_files::NightlyFiles;
 use super::{Outcome, Session, counted};
 use crate::args::{Global, RunArgs};
+use crate::beside::Beside;
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::job_config::JobConfig;
@@ -43,6 +46,7 @@ pub(super) fn run_stale(
     global: &Global,
     args: &RunArgs,
     engine: Option<&Arc<dyn Engine>>,
+    beside: &Beside,
 ) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
     let request = request(&job, args, String::new())?;
@@ -50,12 +54,13 @@ pub(super) fn run_stale(
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
     let session = Session::within(embedding, &job, global);
     if args.dry_run {
-        return would_run(&session, args, request.store);
+        return would_run(&session, args, request, lock.as_deref());
     }
+    let files = NightlyFiles::new(beside, &job, &request.store, args, session.meter());
     let engine = engine.cloned();
     let (done, failed) = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, wait).await?;
-        all(&storage, request, &resources, &progress, engine.as_ref()).await
+        all(&storage, request, &resources, &progress, engine.as_ref(), &files).await
     })?;
     let next = done.stale.is_empty().then(|| {
         let config = args.config.to_string_lossy();
@@ -65,15 +70,23 @@ pub(super) fn run_stale(
     let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
     let failure = match (failed, last) {
         (Some((dt, error)), _) => session.failure(error).with(|fault| fault.within(format!("{dt}: "))),
-        (None, Some(night)) => stopped(&session, night),
+        (None, Some(night)) => stopped(session.spent(), night),
         (None, None) => return Ok(report),
     };
     Ok(report.but(failure))
 }
 
-/// Says which nights would be run.
-fn would_run(session: &Session, args: &RunArgs, store: String) -> Outcome {
-    let stale = session.block_on(|storage, _, _| async move { stale(&storage, &store).await })?;
+/// Says which nights would be run, unless one of them cannot be made again: then the run would end there.
+fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Option<&Path>) -> Outcome {
+    refuse_lock(lock)?;
+    let stale = session.block_on(|storage, resources, _| async move {
+        let stale = stale(&storage, &request.store).await?;
+        for dt in &stale {
+            let found = would_run_night(&storage, &request, &resources, dt).await;
+            found.map_err(|error| error.within(format!("{dt}: ")))?;
+        }
+        Ok::<_, Fault>(stale)
+    })?;
     let nights = counted(stale.len() as u64, "night");
     let text = match stale.as_slice() {
         [] => "No night is stale (dry run)\n".to_owned(),
@@ -88,6 +101,17 @@ fn would_run(session: &Session, args: &RunArgs, store: String) -> Outcome {
     Ok(session.report("run", status, &WouldRun { stale }, text).then(next))
 }
 
+/// Finds what would end the run of a stale night before its work.
+async fn would_run_night(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    dt: &str,
+) -> Result<(), Fault> {
+    let again = made_again(storage, request, dt).await?;
+    nearprint_night::dry_run(storage, &again, resources).await.map(drop)
+}
+
 /// Runs one stale night after another. A night that is replaced may make later ones stale, and the store says which.
 async fn all(
     storage: &Storage,
@@ -95,6 +119,7 @@ async fn all(
     resources: &Resources,
     progress: &Progress,
     engine: Option<&Arc<dyn Engine>>,
+    files: &NightlyFiles,
 ) -> Result<(Done, Option<(String, Fault)>), Fault> {
     let mut done = Done::default();
     let mut last = String::new();
@@ -105,22 +130,41 @@ async fn all(
         let Some(dt) = done.stale.iter().find(|dt| **dt > last) else { return Ok((done, None)) };
         last.clone_from(dt);
         tracing::info!(dt, "stale");
-        let made = match made_again(storage, &request, &last).await {
-            Ok(again) => run_night(storage, &again, resources, progress, engine).await,
-            Err(error) => Err(error),
-        };
-        match made {
+        match again(storage, &request, resources, progress, engine, files, &last).await {
             Err(error) => return Ok((done, Some((last, error)))),
-            Ok(night) => {
+            Ok((night, unwritten)) => {
                 let stopped = night.status == RunStatus::Stopped;
                 done.n_published += u64::from(!stopped);
                 done.nights.push(night);
+                if let Some(error) = unwritten {
+                    done.stale = stale(storage, &request.store).await?;
+                    return Ok((done, Some((last, error))));
+                }
                 if stopped {
                     return Ok((done, None));
                 }
             }
         }
     }
+}
+
+/// Runs a stale night, and leaves its files. Returns its summary, and why one of its files is unwritten.
+async fn again(
+    storage: &Storage,
+    request: &RunRequest,
+    resources: &Resources,
+    progress: &Progress,
+    engine: Option<&Arc<dyn Engine>>,
+    files: &NightlyFiles,
+    dt: &str,
+) -> Result<(RunSummary, Option<Fault>), Fault> {
+    let files = files.prepare(dt).await?;
+    let made = match made_again(storage, request, dt).await {
+        Ok(again) => run_night(storage, &again, resources, progress, engine).await,
+        Err(error) => Err(error),
+    };
+    let unwritten = files.leave(storage, made.as_ref()).await;
+    made.map(|night| (night, unwritten))
 }
 
 async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, Fault> {

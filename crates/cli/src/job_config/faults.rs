@@ -47,7 +47,7 @@ impl JobConfig {
         job.path = Some(path.to_path_buf());
         job.folder = JobFolder::of(path);
         if faults.iter().all(|fault| !fault.is_of_syntax) {
-            let unusable = job.unusable_paths().into_iter();
+            let unusable = job.unusable_paths().into_iter().chain(job.unusable_watch_files());
             faults.extend(unusable.map(|(key, reason)| Finding::of(&text, None, Fault::config(key, reason))));
         }
         let folder = job.folder.clone();

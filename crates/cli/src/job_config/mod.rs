@@ -6,6 +6,7 @@ mod places;
 mod profile;
 pub mod schema;
 mod settings;
+pub mod watch;
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::{Path, PathBuf};

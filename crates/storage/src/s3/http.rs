@@ -59,6 +59,22 @@ impl Requests {
         self.get + self.head + self.list + self.put + self.delete + self.post
     }
 
+    /// Returns those that were sent since `before`, which are counts of the same requests at an earlier time.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            get: self.get.saturating_sub(before.get),
+            head: self.head.saturating_sub(before.head),
+            list: self.list.saturating_sub(before.list),
+            put: self.put.saturating_sub(before.put),
+            delete: self.delete.saturating_sub(before.delete),
+            post: self.post.saturating_sub(before.post),
+            retries: self.retries.saturating_sub(before.retries),
+            bytes_in: self.bytes_in.saturating_sub(before.bytes_in),
+            bytes_out: self.bytes_out.saturating_sub(before.bytes_out),
+        }
+    }
+
     fn counter(&mut self, method: &Method, uri: &Uri) -> &mut u64 {
         let asks = |name: &str| uri.query().is_some_and(|q| q.split('&').any(|part| part.starts_with(name)));
         match *method {
