@@ -3,6 +3,7 @@
 import datetime
 import json
 import random
+import signal
 import subprocess
 import sys
 
@@ -185,6 +186,24 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
     for spill in ({"spill_dir": "spill"}, {"resources": {"spill_dir": "spill"}}):
         (row,) = nearprint.dedup([TEXT], stop_words="stop.txt", **spill)
         assert row["decision"] == "keep"
+
+
+KILLED = """
+import os, sys
+import nearprint
+
+rows = [f"{sys.argv[2]} {n}" for n in range(50)]
+nearprint.dedup(rows, spill_dir=sys.argv[1], progress=lambda now: os.kill(os.getpid(), int(sys.argv[3])))
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_what_a_process_leaves_that_a_signal_ended_is_removed_by_the_next_one(tmp_path, sent):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TEXT, str(int(sent))], capture_output=True, text=True)
+    assert done.returncode == -sent, done.stderr
+    assert list(tmp_path.glob("nearprint-*/documents/*/rows.parquet"))
+    nearprint.dedup([TEXT], spill_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import datetime
+import fcntl
 import html
 import os
 import pathlib
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -316,7 +319,27 @@ def _place(place: str | os.PathLike[str]) -> str:
 
 @contextlib.contextmanager
 def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
-    """A folder for one night, beside what the night spills."""
+    """A folder for one night, beside what the night spills. It is named, marked and locked as temporary folders of nights are, so a
+    later night removes it if this process dies.
+    """
     parent = settings.get("resources", {}).get("spill_dir")
-    with tempfile.TemporaryDirectory(prefix="nearprint-", dir=parent) as folder:
-        yield pathlib.Path(folder).resolve()
+    made = pathlib.Path(tempfile.mkdtemp(prefix="nearprint-", dir=parent)).resolve()
+    folder = made.with_name(f"nearprint-{base64.b32encode(os.urandom(15)).decode().lower()}")
+    lock = os.open(made, os.O_RDONLY)
+    try:
+        # On a file system without locks, no folder is taken for a dead process's.
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        (made / MARKER).write_text(f"{MARKED}{folder.name} {made.stat().st_ino}\n", encoding="utf-8")
+        # A folder that has such a name is locked and marked: a night of another process may look at it at once.
+        made.rename(folder)
+        yield folder
+    finally:
+        for place in (made, folder):
+            shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
+
+
+MARKER = ".nearprint-temporary-folder"
+MARKED = "nearprint made this folder for one command and removes it with all that is in it\n"
+"""The marker of a temporary folder, and what it says before the folder's name and inode. Rust has both in temp_folder.rs."""
