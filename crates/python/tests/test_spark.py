@@ -141,6 +141,15 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
     assert published(tmp_path / "here") == published(tmp_path / "there")
 
 
+def test_a_night_of_a_session_with_long_types_has_the_same_bytes(tmp_path, cluster, command):
+    job = [*SAMPLE, "--dt", "2026-11-19"]
+    here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
+    assert here.returncode == 0, here.stderr
+    there = cluster.submit(*job, *options(tmp_path, "there"), conf={"spark.sql.execution.arrow.useLargeVarTypes": "true"})
+    assert there.returncode == 0, there.stdout
+    assert published(tmp_path / "here") == published(tmp_path / "there") != {}
+
+
 def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):
     with cluster_module.Cluster(tmp_path / "empty", n_workers=0) as empty:
         job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19", *options(tmp_path, "there")]

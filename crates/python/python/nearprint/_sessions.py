@@ -134,12 +134,9 @@ class Session(abc.ABC):
                 raise
 
     def _fetched(self, work: Work, begin: int, end: int, watch: Any) -> list[pa.Array]:
-        import pyarrow as pa
-
         self._begin(watch)
         table = self._frame(work, begin, end).select("message").toArrow()
-        # Sessions may have longer types than Rust reads here.
-        return [chunk.cast(pa.binary()) for chunk in table.column("message").chunks]
+        return [_of_rust(chunk) for chunk in table.column("message").chunks]
 
     def _begin(self, watch: Any) -> None:
         """Makes what this thread does part of the night, and of the stage that is watched."""
@@ -495,4 +492,11 @@ def _unpacked(packed: bytes) -> Iterator[pa.Array]:
     import pyarrow as pa
 
     for batch in pa.ipc.open_stream(packed):
-        yield batch.column(0)
+        yield _of_rust(batch.column(0))
+
+
+def _of_rust(messages: pa.Array) -> pa.Array:
+    """Messages in the type that Rust reads. Those of a session may have a longer one."""
+    import pyarrow as pa
+
+    return messages.cast(pa.binary())
