@@ -1,6 +1,7 @@
 """Nights on a Spark cluster whose driver is the program itself."""
 
 import json
+import pathlib
 import subprocess
 from random import Random
 
@@ -148,6 +149,20 @@ def test_a_night_of_a_session_with_long_types_has_the_same_bytes(tmp_path, clust
     there = cluster.submit(*job, *options(tmp_path, "there"), conf={"spark.sql.execution.arrow.useLargeVarTypes": "true"})
     assert there.returncode == 0, there.stdout
     assert published(tmp_path / "here") == published(tmp_path / "there") != {}
+
+
+class OfValue:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_a_worker_holds_the_batch_in_a_folder_that_spark_removes(tmp_path, monkeypatch):
+    folders = []
+    monkeypatch.setattr(nearprint.spark, "MapContext", lambda folder, **_: folders.append(pathlib.Path(folder)))
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},{tmp_path}/other")
+    kept = OfValue({"batch/rows": b"rows"}), OfValue(("{}", "", 1, []))
+    assert list(nearprint.spark._map(nearprint.__version__, "a join", kept, [])) == []
+    assert [folder.parent for folder in folders] == [tmp_path]
 
 
 def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):

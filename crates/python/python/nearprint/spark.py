@@ -268,7 +268,9 @@ def _map(
         s3, base, threads, shares = join.value
         if name not in _joins:
             _joins.clear()
-            with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
+            # Spark kills workers of a night that is stopped, and removes its own folders.
+            of_spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+            with tempfile.TemporaryDirectory(prefix="nearprint-", dir=of_spark or None) as folder:
                 for place, content in files.value.items():
                     path = pathlib.Path(folder, place)
                     path.parent.mkdir(parents=True, exist_ok=True)
