@@ -41,10 +41,25 @@ def test_errors_of_workers_are_those_of_the_command(tmp_path, cluster):
     assert published(tmp_path / "there") == {}
 
 
-def test_wrong_arguments_are_refused_before_spark_begins(capsys):
-    arguments = ["--config", "job.toml", "--dt", "2026-11-19", "--worker-memory", "much"]
-    assert nearprint.spark.main(arguments) == 64
-    assert "--worker-memory much: give a number" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--worker-memory", "much"], "--worker-memory much: give a number"),
+        (["--worker-memory", "1GiB", "--worker-memory=2GiB"], "'--worker-memory' cannot be used multiple times"),
+        (["--workers", "0"], "--workers 0: give a number"),
+        (["--workers"], "--workers: give a number"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_spark_begins_with_the_summary_of_a_failure(capfd, wrong, said):
+    night = ["--config", "job.toml", "--dt", "2026-11-19", "--json"]
+    assert nearprint.spark.main([*night, *wrong]) == 64
+    told = capfd.readouterr()
+    assert told.err.startswith("nearprint: error: ") and said in told.err
+    summary = json.loads(told.out.splitlines()[-1])
+    assert nearprint.spark.main([*night, "--threads", "0"]) == 64
+    known = json.loads(capfd.readouterr().out)
+    assert said in summary.pop("error") and known.pop("error")
+    assert summary == known
 
 
 def test_shares_have_about_the_same_bytes_and_all_tasks_in_their_order():
