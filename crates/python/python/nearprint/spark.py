@@ -80,7 +80,7 @@ def run(
         Error: as `nearprint.run`. If Spark does not start or gives up, `kind` is "try_again", or "config" if a package or the right
             Python is missing, and nothing of the night is visible.
     """
-    with job_file(config) as path, _engine(spark, night_of(dt), workers, worker_memory) as engine:
+    with job_file(config) as (path, _), _engine(spark, night_of(dt), workers, worker_memory) as engine:
         arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
         said = _nearprint.run(arguments, engine)
     return Summary.of(said, config)
