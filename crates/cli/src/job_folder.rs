@@ -14,9 +14,11 @@ pub struct JobFolder {
 
 impl JobFolder {
     /// Returns the folder of a job file. Links are not followed: a link to a job file stands for a file in the folder of the
-    /// link. A job file that is no regular file, such as a pipe, has the working folder.
+    /// link. A job file that is no regular file, such as a pipe, has the working folder, and so has one that is named by the
+    /// number under which it is open, such as `/dev/stdin`.
     pub fn of(job_file: &Path) -> Self {
-        if job_file.is_file() { Self::of_folder(job_file.parent()) } else { Self::default() }
+        let has_folder = job_file.is_file() && !is_number(job_file);
+        if has_folder { Self::of_folder(job_file.parent()) } else { Self::default() }
     }
 
     fn of_folder(folder: Option<&Path>) -> Self {
@@ -81,6 +83,11 @@ impl JobFolder {
         let there = || std::path::absolute(fixed).ok().filter(|path| path.exists());
         if is_path && !self.path(Path::new(fixed)).exists() { there() } else { None }
     }
+}
+
+/// Returns whether a path is the number of a file that this process has open.
+fn is_number(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
 
 fn is_url(place: &str) -> bool {

@@ -496,6 +496,23 @@ fn relative_paths_of_a_job_file_begin_at_its_folder_and_those_of_the_command_lin
 }
 
 #[test]
+fn relative_paths_of_a_job_file_that_is_handed_over_open_begin_at_the_current_folder() {
+    let night = job_in_conf();
+    let own = night.path().join("conf");
+    let handed_over = |words: &[&str]| {
+        let mut command = Command::new(support::NEARPRINT);
+        command.args(words).args(["--config", "/dev/stdin", "--json"]).current_dir(&own);
+        let done = command.stdin(fs::File::open(own.join("job.toml")).unwrap()).output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    };
+    handed_over(&["run", "--dt", DT]);
+    // The word has the job file read twice.
+    handed_over(&["report", "--dt", "latest"]);
+    let again = nearprint_in(&own, &["run", "--config", "job.toml", "--dt", DT, "--json"]).expect_success().json();
+    assert_eq!(again["status"], "already_published");
+}
+
+#[test]
 fn a_place_that_lies_below_the_current_folder_alone_is_refused_with_what_became_of_it() {
     let night = job_in_conf();
     fs::rename(night.path().join("conf/documents"), night.path().join("documents")).unwrap();

@@ -3,6 +3,7 @@
 import datetime
 import json
 import random
+import signal
 import subprocess
 import sys
 
@@ -187,6 +188,24 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
         assert row["decision"] == "keep"
 
 
+KILLED = """
+import os, sys
+import nearprint
+
+rows = [f"{sys.argv[2]} {n}" for n in range(50)]
+nearprint.dedup(rows, spill_dir=sys.argv[1], progress=lambda now: os.kill(os.getpid(), int(sys.argv[3])))
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_what_a_process_leaves_that_a_signal_ended_is_removed_by_the_next_one(tmp_path, sent):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), TEXT, str(int(sent))], capture_output=True, text=True)
+    assert done.returncode == -sent, done.stderr
+    assert list(tmp_path.glob("nearprint-*/documents/*/rows.parquet"))
+    nearprint.dedup([TEXT], spill_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("error", "said", "call"),
     [
@@ -206,7 +225,6 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
             lambda: nearprint.Deduplicator("store", "s3://b/results").dedup([{"id": "a", "text": TEXT}], add="2026-11-20"),
         ),
         (ValueError, "ask Store", lambda: nearprint.query({"store": "store"}, "word " * 40_000)),
-        (nearprint.Error, "repeat", lambda: nearprint.dedup(pd.DataFrame({"id": [1, 1], "text": [TEXT, TEXT]}))),
         (nearprint.Error, "no_such_key", lambda: nearprint.dedup([TEXT], no_such_key=3)),
         (TypeError, "value 1 is of int, expected str", lambda: nearprint.fingerprint([TEXT, 3])),
     ],
@@ -214,6 +232,23 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
 def test_what_cannot_be_decided_is_refused_with_its_reason(error, said, call):
     with pytest.raises(error, match=said):
         call()
+
+
+def test_repeated_ids_are_told_by_their_rows_with_a_remedy_that_works():
+    frame = pd.DataFrame({"id": [7, 1, 1], "text": [TEXT, TEXT, TEXT.upper()]})
+    with pytest.raises(nearprint.Error) as raised:
+        nearprint.dedup(frame)
+    assert str(raised.value) == (
+        "1 row repeats a document id: '1' in row 1 and row 2: give the rows different ids, or none (id=None); the first row is row 0"
+    )
+    assert raised.value.kind == "bad_data"
+    assert list(nearprint.dedup(frame, id=None)["decision"]) == ["keep", "drop", "drop"]
+
+
+def test_an_order_of_one_term_may_be_a_text():
+    rows = [{"text": TEXT, "score": 1}, {"text": TEXT.upper(), "score": 2}]
+    assert nearprint.dedup(rows, keep="score desc") == nearprint.dedup(rows, keep=["score desc"])
+    assert [row["decision"] for row in nearprint.dedup(rows, keep="score desc")] == ["drop", "keep"]
 
 
 def test_a_prefix_keeps_new_columns_apart():

@@ -54,6 +54,26 @@ def test_relative_paths_of_a_job_begin_at_its_folder_and_those_of_a_call_at_the_
     assert nearprint.run(conf / "job.toml", NIGHTS[0])["status"] == "already_published"
 
 
+def test_keys_are_a_job_in_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    places = {"documents": ROOT / "sample_data/documents", "store": tmp_path / "store", "output": tmp_path / "results"}
+    job = nearprint.Job(places, create_store=True, watch={"report": str(tmp_path / "{dt}.html")})
+    monkeypatch.chdir("/proc")
+    assert nearprint.run(job, NIGHTS[0])["status"] == "published"
+    assert nearprint.report(job)["dt"] == NIGHTS[0] and (tmp_path / f"{NIGHTS[0]}.html").exists()
+
+
+def test_keys_are_the_job_of_a_file_in_the_working_folder_and_make_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "documents").symlink_to(ROOT / "sample_data/documents")
+    seen = []
+    job = {"documents": "documents", "store": "store", "output": "results"}
+    nearprint.run(job, NIGHTS[0], create_store=True, progress=lambda _: seen.extend(path.name for path in tmp_path.iterdir()))
+    assert {"documents", "store"} <= set(seen) <= {"documents", "store", "results"}
+    (tmp_path / "job.toml").write_text(str(nearprint.Job(job)))
+    assert nearprint.run("job.toml", NIGHTS[0])["status"] == "already_published"
+    assert nearprint.report(job)["dt"] == nearprint.report("job.toml")["dt"] == NIGHTS[0]
+
+
 def test_four_nights_at_once_publish_what_one_publishes(job, tmp_path):
     results = [None] * 4
 

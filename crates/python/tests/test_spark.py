@@ -1,6 +1,7 @@
 """Nights on a Spark cluster whose driver is the program itself."""
 
 import json
+import pathlib
 import subprocess
 from random import Random
 
@@ -40,10 +41,25 @@ def test_errors_of_workers_are_those_of_the_command(tmp_path, cluster):
     assert published(tmp_path / "there") == {}
 
 
-def test_wrong_arguments_are_refused_before_spark_begins(capsys):
-    arguments = ["--config", "job.toml", "--dt", "2026-11-19", "--worker-memory", "much"]
-    assert nearprint.spark.main(arguments) == 64
-    assert "--worker-memory much: give a number" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--worker-memory", "much"], "--worker-memory much: give a number"),
+        (["--worker-memory", "1GiB", "--worker-memory=2GiB"], "'--worker-memory' cannot be used multiple times"),
+        (["--workers", "0"], "--workers 0: give a number"),
+        (["--workers"], "--workers: give a number"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_spark_begins_with_the_summary_of_a_failure(capfd, wrong, said):
+    night = ["--config", "job.toml", "--dt", "2026-11-19", "--json"]
+    assert nearprint.spark.main([*night, *wrong]) == 64
+    told = capfd.readouterr()
+    assert told.err.startswith("nearprint: error: ") and said in told.err
+    summary = json.loads(told.out.splitlines()[-1])
+    assert nearprint.spark.main([*night, "--threads", "0"]) == 64
+    known = json.loads(capfd.readouterr().out)
+    assert said in summary.pop("error") and known.pop("error")
+    assert summary == known
 
 
 def test_shares_have_about_the_same_bytes_and_all_tasks_in_their_order():
@@ -139,6 +155,29 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
     there = submitted(cluster, tmp_path, "sessions.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"), **FEW_AT_ONCE)
     assert there.returncode == 0, there.stdout
     assert published(tmp_path / "here") == published(tmp_path / "there")
+
+
+def test_a_night_of_a_session_with_long_types_has_the_same_bytes(tmp_path, cluster, command):
+    job = [*SAMPLE, "--dt", "2026-11-19"]
+    here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
+    assert here.returncode == 0, here.stderr
+    there = cluster.submit(*job, *options(tmp_path, "there"), conf={"spark.sql.execution.arrow.useLargeVarTypes": "true"})
+    assert there.returncode == 0, there.stdout
+    assert published(tmp_path / "here") == published(tmp_path / "there") != {}
+
+
+class OfValue:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_a_worker_holds_the_batch_in_a_folder_that_spark_removes(tmp_path, monkeypatch):
+    folders = []
+    monkeypatch.setattr(nearprint.spark, "MapContext", lambda folder, **_: folders.append(pathlib.Path(folder)))
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},{tmp_path}/other")
+    kept = OfValue({"batch/rows": b"rows"}), OfValue(("{}", "", 1, []))
+    assert list(nearprint.spark._map(nearprint.__version__, "a join", kept, [])) == []
+    assert [folder.parent for folder in folders] == [tmp_path]
 
 
 def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):

@@ -71,6 +71,32 @@ def test_a_client_that_is_stopped_leaves_nothing_and_the_workers_are_free(tmp_pa
     assert done.returncode == 0, done.stderr
 
 
+SENDING = """
+import time
+import nearprint.spark
+from pyspark.sql.connect.session import SparkSession
+
+def sent(self, *path, **kinds):
+    print("sending", file=sys.stderr, flush=True)
+    time.sleep(600)
+
+SparkSession.addArtifacts, nearprint.spark.LEAVE_SECONDS = sent, 1
+"""
+
+
+def test_a_client_that_is_stopped_while_it_sends_a_file_leaves_no_folder(tmp_path, address, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    process = begun(address, *SAMPLE, "--dt", "2026-11-19", *options(tmp_path, "there"), settings=SENDING)
+    for line in process.stderr:
+        if "sending" in line:
+            break
+    assert list(tmp_path.glob("nearprint-*/nearprint-*"))
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 143, err
+    assert list(tmp_path.glob("nearprint-*")) == []
+
+
 def test_a_client_whose_server_dies_ends_when_it_is_stopped(tmp_path):
     with cluster_module.Cluster(tmp_path / "cluster") as cluster:
         process = begun(cluster.start_server(), *SAMPLE, "--dt", "2026-11-19", *options(tmp_path, "there"))

@@ -134,7 +134,7 @@ def run(config: Config, dt: Night, *, progress: Watch = None, **options: Option)
     ('published', 1)
     >>> folder.cleanup()
     """
-    with job_file(config) as path, watching(progress) as called:
+    with job_file(config) as (path, _), watching(progress) as called:
         said = _nearprint.run(["--config", path, "--dt", night_of(dt), *arguments_of(options)], progress=called)
     return Summary.of(said, config)
 

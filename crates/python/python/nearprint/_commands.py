@@ -19,9 +19,9 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
     Raises:
         Error: the command fails. If it has found what it looks for, as `check` does, `summary` has it.
     """
-    with job_file(config) as path:
-        line = [command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
-        done = subprocess.run([sys.executable, "-m", "nearprint", *line], capture_output=True, text=True, check=False)
+    with job_file(config) as (path, open_files):
+        line = [sys.executable, "-m", "nearprint", command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, pass_fds=open_files)
     lines = done.stdout.strip().splitlines()
     kind = KINDS.get(done.returncode, "other")
     try:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import datetime
+import fcntl
 import html
 import os
 import pathlib
+import re
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from . import _nearprint
+from ._error import Error
 from ._frames import Frame, frame_of
 from ._job import arguments_of, job_text, night_of
 from ._progress import Watch, watching
@@ -30,7 +35,7 @@ def dedup(
     frame: Any,
     text: str = "text",
     id: str | None = "id",
-    keep: Sequence[str] | None = None,
+    keep: str | Sequence[str] | None = None,
     *,
     profile: str = "default",
     max_lost_share: float | None = None,
@@ -48,7 +53,7 @@ def dedup(
         text: the column of the texts.
         id: the column of the ids, which are all different. Without such a column, rows have their numbers, from 0 on, as ids.
         keep: which of near rows stays, as in a job file: `["length desc"]` unless given, that is the longest text. Other
-            columns of the frame may stand here: `["score desc", "length desc"]`.
+            columns of the frame may stand here: `["score desc", "length desc"]`, or `"score desc"` alone.
         profile: the name of a profile.
         max_lost_share: the largest share of its text that a dropped row may lose; the profile's unless given.
         prefix: what the names of the new columns begin with, if the frame has columns of these names.
@@ -128,7 +133,7 @@ class Deduplicator:
         frame: Any,
         text: str = "text",
         id: str | None = "id",
-        keep: Sequence[str] | None = None,
+        keep: str | Sequence[str] | None = None,
         *,
         add: str | datetime.date | None = None,
         replace: bool = False,
@@ -151,6 +156,7 @@ class Deduplicator:
                 `replace` or `late` is given without it.
         """
         given = frame_of(frame, text)
+        keep = [keep] if isinstance(keep, str) else keep
         own_id = id if id in given.columns() else None
         wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep)]))
         missing = [name for name in wanted if name not in given.columns()]
@@ -173,7 +179,8 @@ class Deduplicator:
             place = folder / "documents" / f"dt={night}"
             place.mkdir(parents=True)
             table, numbers = given.table(wanted), ROW if own_id is None else None
-            n_rows = _nearprint.write_columns(table, wanted, place / "rows.parquet", numbers)
+            rows = place / "rows.parquet"
+            n_rows = _nearprint.write_columns(table, wanted, rows, numbers)
             places: dict[str, str | None] = {"store": str(folder / "store"), "output": str(folder / "results")}
             if add is not None:
                 places = {"store": self.store, "output": self.output}
@@ -185,7 +192,7 @@ class Deduplicator:
                 job = {"stubs": {"find": False}, **job}
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
             arguments = ["--config", str(path), "--dt", night, "--no-breakers", *arguments_of({"replace": replace, "late": late})]
-            with watching(progress) as called:
+            with watching(progress) as called, _told_of_rows(rows):
                 summary = Summary.of(_nearprint.run(arguments, progress=called), job)
             files = pathlib.Path(str(places["output"]))
             of_night = f"dt={night}/*{summary['generation']}*.parquet"
@@ -316,7 +323,41 @@ def _place(place: str | os.PathLike[str]) -> str:
 
 @contextlib.contextmanager
 def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
-    """A folder for one night, beside what the night spills."""
+    """A folder for one night, beside what the night spills. It is named, marked and locked as temporary folders of nights are, so a
+    later night removes it if this process dies.
+    """
     parent = settings.get("resources", {}).get("spill_dir")
-    with tempfile.TemporaryDirectory(prefix="nearprint-", dir=parent) as folder:
-        yield pathlib.Path(folder).resolve()
+    made = pathlib.Path(tempfile.mkdtemp(prefix="nearprint-", dir=parent)).resolve()
+    folder = made.with_name(f"nearprint-{base64.b32encode(os.urandom(15)).decode().lower()}")
+    lock = os.open(made, os.O_RDONLY)
+    try:
+        # On a file system without locks, no folder is taken for a dead process's.
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        (made / MARKER).write_text(f"{MARKED}{folder.name} {made.stat().st_ino}\n", encoding="utf-8")
+        # A folder that has such a name is locked and marked: a night of another process may look at it at once.
+        made.rename(folder)
+        yield folder
+    finally:
+        for place in (made, folder):
+            shutil.rmtree(place, ignore_errors=True)
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def _told_of_rows(rows: pathlib.Path) -> Iterator[None]:
+    """Tells of rows of the frame whose ids repeat. A night would tell of its file, and ask which row of an id stays."""
+    try:
+        yield
+    except Error as error:
+        reason, advised, _ = str(error).partition(": make ids unique, or say which row")
+        if not advised:
+            raise
+        reason = re.sub(re.escape(str(rows)) + r" row (\d+)", lambda row: f"row {int(row[1]) - 1}", reason)
+        remedy = "give the rows different ids, or none (id=None); the first row is row 0"
+        raise Error(f"{reason}: {remedy}", kind=error.kind, exit_code=error.exit_code) from None
+
+
+MARKER = ".nearprint-temporary-folder"
+MARKED = "nearprint made this folder for one command and removes it with all that is in it\n"
+"""The marker of a temporary folder, and what it says before the folder's name and inode. Rust has both in temp_folder.rs."""

@@ -96,16 +96,18 @@ def _value(key: str, value: Any) -> str:
 
 
 @contextlib.contextmanager
-def job_file(config: Config) -> Iterator[str]:
-    """The path of a job file. Relative paths in a dictionary begin at the working folder."""
+def job_file(config: Config) -> Iterator[tuple[str, list[int]]]:
+    """The path of a job file, and the numbers of the open files that it needs. Relative paths in a dictionary begin at the working
+    folder.
+    """
     if not isinstance(config, Mapping):
-        yield os.fspath(config)
+        yield os.fspath(config), []
         return
-    # Relative paths of a job file begin at its folder.
-    with tempfile.NamedTemporaryFile("w", dir=".", prefix=".nearprint-", suffix=".toml", encoding="utf-8") as file:
+    # A job file that is named by its number has the working folder. It is read more than once, so it is no pipe.
+    with tempfile.TemporaryFile("w", encoding="utf-8") as file:
         file.write(job_text(config))
         file.flush()
-        yield file.name
+        yield f"/dev/fd/{file.fileno()}", [file.fileno()]
 
 
 def arguments_of(options: Mapping[str, Option]) -> list[str]:

@@ -134,12 +134,9 @@ class Session(abc.ABC):
                 raise
 
     def _fetched(self, work: Work, begin: int, end: int, watch: Any) -> list[pa.Array]:
-        import pyarrow as pa
-
         self._begin(watch)
         table = self._frame(work, begin, end).select("message").toArrow()
-        # Sessions may have longer types than Rust reads here.
-        return [chunk.cast(pa.binary()) for chunk in table.column("message").chunks]
+        return [_of_rust(chunk) for chunk in table.column("message").chunks]
 
     def _begin(self, watch: Any) -> None:
         """Makes what this thread does part of the night, and of the stage that is watched."""
@@ -295,6 +292,7 @@ class Connect(Session):
         super().__init__(spark, name)
         self.has_reports = True
         self.is_lost = False
+        self.folder = tempfile.TemporaryDirectory(prefix="nearprint-", ignore_cleanup_errors=True)
 
     def slots(self, asked: int | None) -> tuple[int, int]:
         threads = int(self._setting("spark.task.cpus", "1"))
@@ -320,13 +318,12 @@ class Connect(Session):
             self.spark.removeTag(self.tag)
 
     def _keep(self, value: Any) -> Kept:
-        with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
-            name = f"nearprint-{uuid.uuid4()}"
-            path = pathlib.Path(folder, name)
-            with path.open("wb") as file:
-                pickle.dump(value, file)
-            self.spark.addArtifacts(str(path), file=True)
-        return _SessionFile(name)
+        path = pathlib.Path(self.folder.name, f"nearprint-{uuid.uuid4()}")
+        with path.open("wb") as file:
+            pickle.dump(value, file)
+        self.spark.addArtifacts(str(path), file=True)
+        path.unlink()
+        return _SessionFile(path.name)
 
     def _cancel(self) -> None:
         # Spark's client asks a server that is gone again and again for ten minutes. The night does not wait for that.
@@ -340,7 +337,8 @@ class Connect(Session):
             self.spark.interruptTag(self.tag)
 
     def close(self) -> None:
-        """Does nothing: the server removes the files of a session with the session."""
+        """Removes files that are still being sent. The server removes those of a session with the session."""
+        self.folder.cleanup()
 
     def _rows(self, frame: DataFrame, watch: _Reports) -> Iterator[bytes]:
         self._begin(watch)
@@ -495,4 +493,11 @@ def _unpacked(packed: bytes) -> Iterator[pa.Array]:
     import pyarrow as pa
 
     for batch in pa.ipc.open_stream(packed):
-        yield batch.column(0)
+        yield _of_rust(batch.column(0))
+
+
+def _of_rust(messages: pa.Array) -> pa.Array:
+    """Messages in the type that Rust reads. Those of a session may have a longer one."""
+    import pyarrow as pa
+
+    return messages.cast(pa.binary())

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
 import pathlib
 import sys
@@ -79,7 +80,7 @@ def run(
         Error: as `nearprint.run`. If Spark does not start or gives up, `kind` is "try_again", or "config" if a package or the right
             Python is missing, and nothing of the night is visible.
     """
-    with job_file(config) as path, _engine(spark, night_of(dt), workers, worker_memory) as engine:
+    with job_file(config) as (path, _), _engine(spark, night_of(dt), workers, worker_memory) as engine:
         arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
         said = _nearprint.run(arguments, engine)
     return Summary.of(said, config)
@@ -96,17 +97,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     own_process()
     arguments = sys.argv[1:] if argv is None else list(argv)
-    workers, arguments = _taken(arguments, "--workers")
-    worker_memory, arguments = _taken(arguments, "--worker-memory")
+    workers, of_run = _taken(arguments, "--workers")
+    worker_memory, of_run = _taken(of_run, "--worker-memory")
+    dates, _ = _taken(of_run, "--dt")
     try:
         n = _number("--workers", workers, int)
         memory = _number("--worker-memory", worker_memory, _nearprint.bytes_of)
     except ValueError as error:
-        print(f"nearprint: error: {error}", file=sys.stderr)
-        return 64
-    date, _ = _taken(arguments, "--dt")
-    with _engine(None, date or "", n, memory or WORKER_MEMORY) as engine:
-        code: int = _nearprint.main(["nearprint", "run", *arguments], engine)
+        return _refused(str(error), "--json" in arguments, dates)
+    with _engine(None, "".join(dates[:1]), n, memory or WORKER_MEMORY) as engine:
+        code: int = _nearprint.main(["nearprint", "run", *of_run], engine)
     if "--help" in arguments or "-h" in arguments:
         print(HELP)
     if _nearprint.engine_threads() or (engine.session and engine.session.is_lost):
@@ -124,25 +124,41 @@ Options of nights on Spark:
       --worker-memory <BYTES>  The bytes that each Python worker process may take, such as 4GiB. Default: 1GiB"""
 
 
-def _taken(arguments: list[str], flag: str) -> tuple[str | None, list[str]]:
-    """Returns the value of a flag, and the arguments without it."""
-    for at, argument in enumerate(arguments):
-        if argument == flag and at + 1 < len(arguments):
-            return arguments[at + 1], arguments[:at] + arguments[at + 2 :]
-        if argument.startswith(flag + "="):
-            return argument.partition("=")[2], arguments[:at] + arguments[at + 1 :]
-    return None, arguments
+def _taken(arguments: list[str], flag: str) -> tuple[list[str], list[str]]:
+    """Returns the values of a flag, of which a missing one is empty, and the arguments without it."""
+    values, others, words = [], [], iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name == flag:
+            values.append(value if equals else next(words, ""))
+        else:
+            others.append(word)
+    return values, others
 
 
-def _number(flag: str, text: str | None, read: Callable[[str], int]) -> int | None:
-    """Returns the value of a flag as `read` reads it, which is above 0."""
+def _number(flag: str, values: list[str], read: Callable[[str], int]) -> int | None:
+    """Returns the value of a flag, if it has one, as `read` reads it. It is above 0."""
+    if not values:
+        return None
+    if len(values) > 1:
+        raise ValueError(f"the argument '{flag}' cannot be used multiple times")
     try:
-        number = None if text is None else read(text)
+        number = read(values[0])
     except ValueError:
         number = 0
-    if number is not None and number < 1:
-        raise ValueError(f"{flag} {text}: give a number, such as 8 for workers or 2GiB for memory")
+    if number < 1:
+        raise ValueError(f"{flag} {values[0]}".strip() + ": give a number, such as 8 for workers or 2GiB for memory")
     return number
+
+
+def _refused(reason: str, is_json: bool, dates: list[str]) -> int:
+    """Says as the command does that an argument is wrong, and returns its exit code."""
+    print(f"nearprint: error: {reason}", file=sys.stderr)
+    if is_json:
+        of_night = {"dt": dates[0]} if dates else {}
+        summary = {"command": "run", **of_night, "error": reason, "exit_code": 64, "schema_version": 1, "status": "failed"}
+        print(json.dumps(summary))
+    return 64
 
 
 @contextlib.contextmanager
@@ -268,7 +284,9 @@ def _map(
         s3, base, threads, shares = join.value
         if name not in _joins:
             _joins.clear()
-            with tempfile.TemporaryDirectory(prefix="nearprint-") as folder:
+            # Spark kills workers of a night that is stopped, and removes its own folders.
+            of_spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+            with tempfile.TemporaryDirectory(prefix="nearprint-", dir=of_spark or None) as folder:
                 for place, content in files.value.items():
                     path = pathlib.Path(folder, place)
                     path.parent.mkdir(parents=True, exist_ok=True)
