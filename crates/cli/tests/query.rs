@@ -1,7 +1,8 @@
 //! `nearprint query` and `nearprint store index`: the answers are those of a comparison with every live document, whatever
 //! the store has been through, and with or without an index.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -82,9 +83,9 @@ fn flags((distance, sketch): Limits) -> Vec<String> {
 }
 
 /// The answer that a comparison with every live document gives.
-fn expected(live: &Live, fingerprinter: &TextFingerprinter, text: &str, limits: Limits) -> Vec<Found> {
-    let asked = fingerprinter.fingerprint(text).outcome;
-    let compare = |text: &str| match (&asked, fingerprinter.fingerprint(text).outcome) {
+fn expected(live: &Live, text: &str, limits: Limits) -> Vec<Found> {
+    let asked = outcome_of(text);
+    let compare = |text: &str| match (&asked, outcome_of(text)) {
         (
             Outcome::Fingerprinted { fingerprint: a, sketch: Some(s), text_hash, .. },
             Outcome::Fingerprinted { fingerprint: b, sketch: Some(t), text_hash: other, .. },
@@ -126,8 +127,22 @@ fn found(answer: &Value) -> Vec<Found> {
     found
 }
 
-fn fingerprinter() -> TextFingerprinter {
-    TextFingerprinter::try_new(by_name("default").unwrap(), &Default::default()).unwrap()
+thread_local! {
+    /// Every answer is compared with every text, and so each is fingerprinted once.
+    static OUTCOMES: (TextFingerprinter, RefCell<HashMap<String, Outcome>>) = {
+        (TextFingerprinter::try_new(by_name("default").unwrap(), &Default::default()).unwrap(), RefCell::default())
+    };
+}
+
+fn outcome_of(text: &str) -> Outcome {
+    OUTCOMES.with(|(fingerprinter, known)| {
+        if let Some(known) = known.borrow().get(text) {
+            return known.clone();
+        }
+        let outcome = fingerprinter.fingerprint(text).outcome;
+        known.borrow_mut().insert(text.to_owned(), outcome.clone());
+        outcome
+    })
 }
 
 /// Asks for every document of some days, live or not, in one stream, and compares all answers with the oracle.
@@ -148,10 +163,10 @@ fn expect_exact(night: &Night, live: &Live, days: &[u64], limits: Limits, when: 
     let done = nearprint_in(night.path(), &args).expect_success();
     let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), texts.len(), "{when}");
-    let (fingerprinter, mut n_found) = (fingerprinter(), 0);
+    let mut n_found = 0;
     for (i, (answer, text)) in answers.iter().zip(&texts).enumerate() {
         assert_eq!(answer["id"].as_u64(), Some(i as u64), "answers come in order");
-        let expected = expected(live, &fingerprinter, text, limits);
+        let expected = expected(live, text, limits);
         n_found += expected.len();
         assert_eq!(found(answer), expected, "{when}: {text}");
     }
@@ -169,10 +184,9 @@ fn expect_exact_of_documents(night: &Night, live: &Live, limits: Limits, when: &
     let done = nearprint_in(night.path(), &args).expect_success();
     let answers: Vec<Value> = done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers.len(), live.len(), "{when}");
-    let fingerprinter = fingerprinter();
     for (i, (answer, (id, (dt, text)))) in answers.iter().zip(live).enumerate() {
         let others = live.iter().filter(|(other, _)| *other != id).map(|(id, of)| (id.clone(), of.clone())).collect();
-        let expected = expected(&others, &fingerprinter, text, limits);
+        let expected = expected(&others, text, limits);
         assert_eq!(found(answer), expected, "{when}: {id}");
         assert_eq!((&answer["document"]["id"], &answer["document"]["dt"]), (&id.as_str().into(), &dt.as_str().into()));
         if i < 3 {

@@ -124,7 +124,7 @@ fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
         if !(200..300).contains(&message.status) && message.status != 304 {
             return Page::Passed(PassedReason::HttpStatus);
         }
-        row.content_type = content_type(&message).map(|field| media_type(&field));
+        row.content_type = content_type(&message).map(|field| media_type(&field)).filter(|named| is_named(named));
         if row.content_type.as_deref().is_some_and(|media_type| !is_html(media_type)) {
             return Page::Passed(PassedReason::ContentType);
         }
@@ -155,7 +155,8 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
                 return Err(Failed::Passed(PassedReason::HttpStatus));
             }
             let field = content_type(&message);
-            if field.as_deref().is_some_and(|field| !is_html(&media_type(field))) {
+            let named = field.as_deref().map(media_type).filter(|named| is_named(named));
+            if named.is_some_and(|named| !is_html(&named)) {
                 return Err(Failed::Passed(PassedReason::ContentType));
             }
             (field, decoded(record, &message, max_bytes)?)
@@ -166,7 +167,7 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
     if body.trim_ascii().is_empty() {
         return Err(Failed::Passed(PassedReason::EmptyBody));
     }
-    let media_type = match field.as_deref().map(media_type) {
+    let media_type = match field.as_deref().map(media_type).filter(|named| is_named(named) || !is_http) {
         Some(media_type) => media_type,
         // Nobody says what it is: HTML begins with a tag.
         None if begins_with_tag(&body) => "text/html".to_owned(),
@@ -204,9 +205,31 @@ fn media_type(field: &str) -> String {
     field[..end.unwrap_or(field.len())].to_ascii_lowercase()
 }
 
-/// Returns the field that names the media type of a message: of several, the last one that names any, as in browsers.
+/// Returns the field that names the media type of a message: of several, the last one that names any but `*/*`; or of those with
+/// the same type behind each other, the last one with a character set. If none names a type, the first one may still name the
+/// character set. Source: the Fetch standard, "extract a MIME type".
 fn content_type<'a>(message: &HttpMessage<'a>) -> Option<Cow<'a, str>> {
-    message.fields.all("content-type").filter(|field| media_type(field).contains('/')).last()
+    let (mut named, mut found): (String, Option<Cow<'a, str>>) = (String::new(), None);
+    for field in message.fields.all("content-type") {
+        let media_type = media_type(&field);
+        let is_same = media_type == named;
+        if is_named(&media_type) && (!is_same || has_charset(&field)) || found.is_none() {
+            found = Some(field);
+        }
+        if is_named(&media_type) {
+            named = media_type;
+        }
+    }
+    found
+}
+
+/// Returns whether a media type says what something is.
+fn is_named(media_type: &str) -> bool {
+    media_type.contains('/') && media_type != "*/*"
+}
+
+fn has_charset(field: &str) -> bool {
+    field.to_ascii_lowercase().contains("charset")
 }
 
 /// The media type of pages in XML.

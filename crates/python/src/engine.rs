@@ -118,7 +118,13 @@ impl Call {
             base if base.as_os_str().is_empty() => std::env::current_dir(),
             base => std::path::absolute(base),
         };
-        Ok(Self { spec, tasks, s3: json(storage.s3())?, base: base.map_err(|e| internal(&e))?, progress })
+        Ok(Self {
+            spec,
+            tasks,
+            s3: json(&storage.s3().with_environment())?,
+            base: base.map_err(|e| internal(&e))?,
+            progress,
+        })
     }
 }
 

@@ -56,11 +56,7 @@ impl<'a> HttpMessage<'a> {
     pub fn body(&self, max_bytes: u64) -> Body<'a> {
         let mut encodings = self.listed("content-encoding");
         encodings.extend(self.listed("transfer-encoding"));
-        let stored = match encodings.is_empty() {
-            true => self.body,
-            false => &self.body[self.body.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()..],
-        };
-        let (mut body, mut fault) = (Cow::Borrowed(stored), None);
+        let (mut body, mut fault) = (Cow::Borrowed(self.body), None);
         for encoding in encodings.iter().rev() {
             let (decoded, more) = unpack::decode(body, encoding, max_bytes);
             (body, fault) = (decoded, fault.or(more));
@@ -73,9 +69,10 @@ impl<'a> HttpMessage<'a> {
         }
     }
 
-    /// Returns the values of all fields of a name, each of which may have several, in lower case.
+    /// Returns the values of all fields of a name, each of which may have several, in lower case and without parameters.
     fn listed(&self, name: &str) -> Vec<String> {
         let values = self.fields.all(name).collect::<Vec<_>>().join(",").to_ascii_lowercase();
-        values.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect()
+        let bare = |value: &str| value.split(';').next().map(|value| value.trim().trim_matches('"').to_owned());
+        values.split(',').filter_map(bare).filter(|value| !value.is_empty()).collect()
     }
 }

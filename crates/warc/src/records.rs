@@ -548,9 +548,9 @@ impl<P: Pieces> Records<P> {
 
     /// Returns whether a member begins with a record within the next `n` bytes.
     fn has_record_within(&self, n: usize) -> bool {
-        let within = self.at + 1..self.at.saturating_add(n).min(self.end);
-        let mut starts = self.starts.iter().map(|start| start.at);
-        starts.any(|at| within.contains(&at) && is_header(&self.window[at..self.end]))
+        let end = self.at.saturating_add(n).min(self.end);
+        let starts = self.starts.range(self.n_starts_before(self.at + 1)..).map(|start| start.at);
+        starts.take_while(|&at| at < end).any(|at| is_header(&self.window[at..self.end]))
     }
 
     /// Returns whether a record is damaged because its member is, which shows at the member's end right behind it.

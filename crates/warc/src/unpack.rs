@@ -63,9 +63,12 @@ fn chunk(bytes: &[u8]) -> Option<(usize, usize)> {
 /// Decodes a body from one content encoding or transfer coding, whose name is in lower case. A body that does not begin as its
 /// encoding has it was stored decoded, and is returned as it is; so is one of an encoding that is not known.
 pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decoded<'a> {
+    // Some writers begin a body with empty lines. Bytes of other encodings may begin as these do.
+    let n_line_ends = body.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    let behind = &body[n_line_ends..];
     let decoded = match encoding {
-        "chunked" if chunk(&body).is_some() => join_chunks(&body),
-        "gzip" | "x-gzip" if body.starts_with(GZIP) => unpack_gzip(&body, max_bytes),
+        "chunked" if chunk(behind).is_some() => join_chunks(behind),
+        "gzip" | "x-gzip" if behind.starts_with(GZIP) => unpack_gzip(behind, max_bytes),
         "deflate" if is_zlib(&body) => read_all(flate2::bufread::ZlibDecoder::new(&*body), max_bytes),
         "deflate" if !body.is_empty() => {
             let bare = read_all(flate2::bufread::DeflateDecoder::new(&*body), max_bytes);
@@ -80,7 +83,7 @@ pub fn decode<'a>(body: Cow<'a, [u8]>, encoding: &str, max_bytes: u64) -> Decode
                 unpacked
             }
         }
-        "zstd" if body.starts_with(b"\x28\xb5\x2f\xfd") => match zstd::Decoder::with_buffer(&*body) {
+        "zstd" if behind.starts_with(b"\x28\xb5\x2f\xfd") => match zstd::Decoder::with_buffer(behind) {
             Ok(decoder) => read_all(decoder, max_bytes),
             Err(_) => (Vec::new(), Some(Fault::Damaged)),
         },

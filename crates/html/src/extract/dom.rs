@@ -72,7 +72,9 @@ impl Dom {
     pub const ROOT: NodeId = 0;
 
     pub fn parse(html: &str, holds: Holds, syntax: Syntax) -> Self {
-        Self { nodes: tokenize(html, Builder::new(holds, syntax)).0.into_inner().nodes }
+        let builder = Builder::new(holds, syntax);
+        builder.0.borrow_mut().ends_noscript = ends_noscript(html);
+        Self { nodes: tokenize(html, builder).0.into_inner().nodes }
     }
 
     pub fn nodes(&self) -> &[Node] {
@@ -90,6 +92,8 @@ struct Tree {
     syntax: Syntax,
     /// The text up to the next end tag is that of an element which is not shown and could not be opened.
     drops_text: bool,
+    /// The last `noscript` of the page has an end.
+    ends_noscript: bool,
 }
 
 /// An open element. What tags ask of it is at hand, because each tag may ask all of them.
@@ -103,7 +107,7 @@ impl Builder {
     fn new(holds: Holds, syntax: Syntax) -> Self {
         let content = Content::Element { name: LocalName::from(""), attributes: Vec::new() };
         let nodes = vec![Node { parent: 0, depth: 0, content }];
-        Self(RefCell::new(Tree { nodes, open: Vec::new(), holds, syntax, drops_text: false }))
+        Self(RefCell::new(Tree { nodes, open: Vec::new(), holds, syntax, drops_text: false, ends_noscript: false }))
     }
 }
 
@@ -190,7 +194,8 @@ impl Tree {
         let may_close_itself =
             || self.syntax == Syntax::Xhtml || kinds.has(Kinds::FOREIGN) || self.innermost(Kinds::FOREIGN).is_some();
         let is_closed = tag.self_closing && may_close_itself();
-        let content = if is_closed { TokenSinkResult::Continue } else { raw_content(&name) };
+        let is_tree = is_closed || (&*name == "noscript" && !(self.ends_noscript && self.foreign_around().is_none()));
+        let content = if is_tree { TokenSinkResult::Continue } else { raw_content(&name) };
         self.drops_text = !matches!(content, TokenSinkResult::Continue) && is_unseen(&name);
         if self.nodes.len() < MAX_NODES {
             let is_all = self.holds == Holds::All;
@@ -226,7 +231,7 @@ impl Tree {
             "tbody" | "thead" | "tfoot" => (Kinds::ROWS, Kinds::TABLE),
             _ => (Kinds::NONE, Kinds::NONE),
         };
-        self.end_first(ended, within);
+        self.end_first(ended, within | Kinds::TEMPLATE);
         if kinds.has(Kinds::BLOCK) && ends_paragraph(name) {
             self.end_first(Kinds::PARAGRAPH, Kinds::APART | Kinds::CELL | Kinds::CAPTION | Kinds::TABLE);
         }
@@ -281,6 +286,17 @@ fn is_known(name: &LocalName) -> bool {
     name.len() <= SHORT_NAME_BYTES || LocalName::try_static(name).is_some()
 }
 
+/// Returns whether a page has an end tag of `noscript` behind the last start tag. Without it, the rest of the page would be the
+/// content of that one.
+fn ends_noscript(html: &str) -> bool {
+    let last = |tag: &str| {
+        let is_tag = |found: &[u8]| found.eq_ignore_ascii_case(tag.as_bytes());
+        let bytes = html.as_bytes();
+        memchr::memrchr_iter(b'<', bytes).find(|&at| bytes[at..].get(..tag.len()).is_some_and(is_tag))
+    };
+    last("</noscript") > last("<noscript")
+}
+
 /// Returns how the content of an element is read.
 fn raw_content(name: &str) -> TokenSinkResult<()> {
     match name {
@@ -307,6 +323,7 @@ mod tests {
         nodes: Vec<Node>,
         open: Vec<NodeId>,
         drops_text: bool,
+        ends_noscript: bool,
     }
 
     struct NaiveBuilder(RefCell<Naive>);
@@ -333,7 +350,13 @@ mod tests {
     impl Naive {
         fn parse(html: &str) -> Vec<Node> {
             let content = Content::Element { name: LocalName::from(""), attributes: Vec::new() };
-            let naive = Self { nodes: vec![Node { parent: 0, depth: 0, content }], open: vec![0], drops_text: false };
+            let ends_noscript = ends_noscript(html);
+            let naive = Self {
+                nodes: vec![Node { parent: 0, depth: 0, content }],
+                open: vec![0],
+                drops_text: false,
+                ends_noscript,
+            };
             tokenize(html, NaiveBuilder(RefCell::new(naive))).0.into_inner().nodes
         }
 
@@ -388,18 +411,19 @@ mod tests {
                 self.open.truncate(at);
             }
             match &*name {
-                "li" => self.end_first(&["li"], &["ul", "ol", "menu", "dir"]),
-                "dt" | "dd" => self.end_first(&["dt", "dd"], &["dl"]),
-                "option" | "optgroup" => self.end_first(&["option"], &["select", "datalist"]),
-                "td" | "th" => self.end_first(&["td", "th"], &["tr", "table"]),
-                "tr" => self.end_first(&["tr"], &["table"]),
-                "tbody" | "thead" | "tfoot" => self.end_first(&["tbody", "thead", "tfoot"], &["table"]),
+                "li" => self.end_first(&["li"], &["ul", "ol", "menu", "dir", "template"]),
+                "dt" | "dd" => self.end_first(&["dt", "dd"], &["dl", "template"]),
+                "option" | "optgroup" => self.end_first(&["option"], &["select", "datalist", "template"]),
+                "td" | "th" => self.end_first(&["td", "th"], &["tr", "table", "template"]),
+                "tr" => self.end_first(&["tr"], &["table", "template"]),
+                "tbody" | "thead" | "tfoot" => self.end_first(&["tbody", "thead", "tfoot"], &["table", "template"]),
                 _ => {}
             }
             if ends_paragraph(&name) {
-                let apart = ["applet", "button", "marquee", "object", "template"];
+                let apart = ["applet", "button", "marquee", "noscript", "object", "template"];
                 self.end_first(&["p"], &[&apart[..], &["td", "th", "caption", "table"]].concat());
             }
+            let was_in_foreign = self.is_in_foreign();
             let id = self.push(Content::Element { name: name.clone(), attributes: tag.attrs });
             let is_in_foreign = (0..self.open.len()).any(|at| matches!(self.name(at), "svg" | "math"));
             let is_empty = tag.self_closing && (is_in_foreign || matches!(&*name, "svg" | "math"));
@@ -407,7 +431,8 @@ mod tests {
             if is_opened {
                 self.open.push(id);
             }
-            let content = if is_empty { TokenSinkResult::Continue } else { raw_content(&name) };
+            let is_tree = is_empty || (&*name == "noscript" && (!self.ends_noscript || was_in_foreign));
+            let content = if is_tree { TokenSinkResult::Continue } else { raw_content(&name) };
             self.drops_text = !is_opened && is_unseen(&name) && !matches!(content, TokenSinkResult::Continue);
             content
         }
@@ -443,7 +468,8 @@ mod tests {
                     return self.open.truncate(at);
                 }
                 let ends_blocks =
-                    ["select", "datalist", "applet", "button", "marquee", "object", "template"].contains(&name);
+                    ["select", "datalist", "applet", "button", "marquee", "noscript", "object", "template"]
+                        .contains(&name);
                 if (!is_part && name != "template" && matches!(open, "td" | "th" | "table" | "caption"))
                     || (is_part && open == "table")
                     || (!is_block(name) && !ends_blocks && is_block(open))

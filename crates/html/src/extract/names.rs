@@ -52,7 +52,7 @@ impl Kinds {
             "td" | "th" => Self::CELL,
             "svg" | "math" => Self::FOREIGN,
             "foreignobject" | "desc" | "annotation-xml" | "mi" | "mo" | "mn" | "ms" | "mtext" => Self::INTEGRATES,
-            "applet" | "button" | "marquee" | "object" => Self::APART,
+            "applet" | "button" | "marquee" | "noscript" | "object" => Self::APART,
             "template" => Self(Self::APART.0 | Self::TEMPLATE.0),
             _ => Self::NONE,
         };

@@ -1,5 +1,6 @@
 //! The settings for S3.
 
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,21 @@ impl Default for S3Config {
             retry_seconds: 60,
             timeout_seconds: 30,
             requests: 16,
+        }
+    }
+}
+
+impl S3Config {
+    /// Returns the settings with the endpoint and the region that the environment has, where they are not set. Processes of other
+    /// machines may have another environment.
+    #[must_use]
+    pub fn with_environment(&self) -> Self {
+        let environment = AmazonS3Builder::from_env();
+        let value = |key| environment.get_config_value(&key);
+        Self {
+            endpoint: self.endpoint.clone().or_else(|| value(AmazonS3ConfigKey::Endpoint)),
+            region: self.region.clone().or_else(|| value(AmazonS3ConfigKey::Region)),
+            ..self.clone()
         }
     }
 }

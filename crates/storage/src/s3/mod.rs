@@ -127,11 +127,10 @@ impl Bucket {
 
     fn with_settings(&self, known: &SdkConfig) -> Result<Opened> {
         let builder = AmazonS3Builder::from_env().with_bucket_name(&self.name);
-        let value = |key| builder.get_config_value(&key);
-        let own = self.config.endpoint.clone().or_else(|| value(AmazonS3ConfigKey::Endpoint));
-        let endpoint = own.or_else(|| known.endpoint_url().map(str::to_owned));
-        let own = self.config.region.clone().or_else(|| value(AmazonS3ConfigKey::Region));
-        let region = own.or_else(|| known.region().map(ToString::to_string)).unwrap_or_else(|| "us-east-1".to_owned());
+        let S3Config { endpoint, region, .. } = self.config.with_environment();
+        let endpoint = endpoint.or_else(|| known.endpoint_url().map(str::to_owned));
+        let region =
+            region.or_else(|| known.region().map(ToString::to_string)).unwrap_or_else(|| "us-east-1".to_owned());
         let is_plain = endpoint.as_deref().map_or(Ok(false), |e| plain_http(e, self.config.allow_http))?;
         let client = Arc::new(OnceLock::new());
         let connector = Connector {
