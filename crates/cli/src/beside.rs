@@ -412,9 +412,15 @@ fn pages(folder: &Path, is_page: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_page)).map(|entry| entry.path()).collect()
 }
 
-/// Returns the job at a path, as far as it can be read. What is no regular file is not read, because it could be read only once.
-pub(crate) fn job(path: &Path) -> Option<JobConfig> {
-    path.is_file().then(|| JobConfig::read_with_faults(path).ok()).flatten().map(|(job, _)| job)
+fn job(path: &Path) -> Option<JobConfig> {
+    job_and_faults(path).map(|(job, _)| job)
+}
+
+/// Returns the job at a path, as far as it can be read, and whether it has faults. What is no regular file is not read, because it
+/// could be read only once.
+pub(crate) fn job_and_faults(path: &Path) -> Option<(JobConfig, bool)> {
+    let read = path.is_file().then(|| JobConfig::read_with_faults(path).ok()).flatten();
+    read.map(|(job, faults)| (job, !faults.is_empty()))
 }
 
 /// Returns the whole local paths in a list of documents. What is no regular file is not read, as above.

@@ -10,6 +10,7 @@ use nearprint_fault::{ErrorKind, Fault, Place, Words};
 use nearprint_night::NoSuchDocument;
 use nearprint_pipeline::{StaleNight, TooManyBadRows};
 use nearprint_storage::{Requests, locked};
+use nearprint_store::with_repair;
 use nearprint_store::{Damage, IsOutput, NoSuchNight};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -103,7 +104,7 @@ pub const CONFIG: u8 = 78;
 
 impl<E: Into<Fault>> From<E> for Failure {
     fn from(error: E) -> Self {
-        let fault = error.into();
+        let fault = with_repair(error.into());
         let remedy = remedy(&fault).map(Box::new);
         let bad_rows = BadRows::of(&fault).map(Box::new);
         let code = of_kind(fault.kind());

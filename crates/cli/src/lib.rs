@@ -41,7 +41,6 @@ use metrics::Metrics;
 use nearprint_tasks::Engine;
 use serde_json::Value;
 use summary::SummaryFile;
-use watch::ANY_NIGHT;
 
 pub use bytes::Bytes;
 pub use embedding::Handle;
@@ -114,7 +113,8 @@ fn watched(
     run: Option<&RunArgs>,
     work: impl FnOnce() -> Outcome,
 ) -> Outcome {
-    let beside = beside.of_night(asked.dt.as_deref().unwrap_or(ANY_NIGHT));
+    // The files of stale nights are checked before each of them.
+    let beside = &asked.dt.as_deref().map_or_else(|| beside.clone(), |dt| beside.of_night(dt));
     beside.refuse_summary()?;
     let file = global.summary_file.as_deref().map(SummaryFile::prepare).transpose()?;
     let mut metrics = None;

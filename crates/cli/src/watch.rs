@@ -1,18 +1,23 @@
 //! The files that a job's nights leave beside their results, as the job file names them. They stand in for the flags of `run`, so that
 //! every rule for these flags holds for them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use nearprint_fault::Fault;
 
 use crate::args::{Cli, Command, RunArgs};
-use crate::beside::job;
+use crate::beside::job_and_faults;
+use crate::exit_code::Failure;
+use crate::job_config::JobConfig;
 use crate::job_config::watch::{WatchFile, Watched};
 use crate::place::Given;
 
 /// The night whose files are checked where no night is named.
 pub const ANY_NIGHT: &str = "2000-01-01";
 
-/// Returns the files that the job file of a run names and its command line does not. What is wrong in other places of the file does
-/// not keep its files from being written; a file that is no job file names none, and the run says why.
+/// Returns the files that the job file of a run names and its command line does not. If something is wrong in other places of the
+/// job file, they take the place of earlier ones only: what is guarded may be unknown. A file that is no job file names none, and
+/// the run says why.
 pub fn files_of(cli: &Cli) -> Vec<WatchFile> {
     let Command::Run(args) = &cli.command else { return Vec::new() };
     let is_given = |watched: Watched| match watched {
@@ -20,8 +25,25 @@ pub fn files_of(cli: &Cli) -> Vec<WatchFile> {
         Watched::Page => args.report.is_some(),
         Watched::Summary => cli.global.summary_file.is_some(),
     };
-    let files = job(&args.config).map(|job| job.watch_files()).unwrap_or_default();
-    files.into_iter().filter(|file| !is_given(file.watched)).collect()
+    let Some((job, is_at_fault)) = job_and_faults(&args.config) else { return Vec::new() };
+    let takes_place = |file: &WatchFile| args.dt.as_ref().is_some_and(|dt| Path::new(&file.of_night(dt)).is_file());
+    let is_left = |file: &WatchFile| !is_given(file.watched) && (!is_at_fault || takes_place(file));
+    job.watch_files().into_iter().filter(is_left).collect()
+}
+
+/// Refuses values of the job file that can be those of no file of a night, unless a flag goes before them.
+pub fn refuse_unusable(job: &JobConfig, args: &RunArgs, summary_file: Option<&Path>) -> Result<(), Failure> {
+    for (watched, reason) in job.unusable_watch_files() {
+        let is_given = match watched {
+            Watched::Metrics => args.metrics_file.is_some(),
+            Watched::Page => args.report.is_some(),
+            Watched::Summary => summary_file.is_some(),
+        };
+        if !is_given {
+            return Err(job.located(Fault::config(watched.key(), reason).into()));
+        }
+    }
+    Ok(())
 }
 
 /// Puts the files in the place of the flags of a run that makes its night.

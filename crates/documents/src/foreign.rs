@@ -5,6 +5,7 @@ use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
 
 use super::file_name::ending;
+use super::formats::is_document_name;
 
 /// A format that is not read, or a name that does not say the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub struct Foreign {
 }
 
 const PARQUET: (&str, &str) = ("write it as Parquet", "parquet");
-const GZIP: (&str, &str) = ("pack it as gzip", "gz");
+/// A packing: of what is in it, the ending before tells.
+const PACKED: (&str, &str) = ("pack it as gzip", "gz");
 const UNPACKED: (&str, &str) = ("unpack it", "unpacked");
 const RENAME: &str = "mv OLD NEW";
 
@@ -60,27 +62,27 @@ const FOREIGN: [Foreign; 16] = [
         remedy: PARQUET,
         command: "python3 -c \"import pyarrow.orc as o, pyarrow.parquet as p; p.write_table(o.read_table('OLD'), 'NEW')\"",
     },
-    Foreign { name: "bzip2", endings: &["bz2"], begins: &[b"BZh"], remedy: GZIP, command: "bzcat OLD | gzip > NEW" },
+    Foreign { name: "bzip2", endings: &["bz2"], begins: &[b"BZh"], remedy: PACKED, command: "bzcat OLD | gzip > NEW" },
     Foreign {
         name: "XZ",
         endings: &["xz", "lzma"],
         begins: &[b"\xfd7zXZ"],
-        remedy: GZIP,
+        remedy: PACKED,
         command: "xzcat OLD | gzip > NEW",
     },
     Foreign {
         name: "LZ4",
         endings: &["lz4"],
         begins: &[b"\x04\x22\x4d\x18"],
-        remedy: GZIP,
+        remedy: PACKED,
         command: "lz4 -dc OLD | gzip > NEW",
     },
-    Foreign { name: "Brotli", endings: &["br"], begins: &[], remedy: GZIP, command: "brotli -dc OLD | gzip > NEW" },
+    Foreign { name: "Brotli", endings: &["br"], begins: &[], remedy: PACKED, command: "brotli -dc OLD | gzip > NEW" },
     Foreign {
         name: "Snappy",
         endings: &["snappy", "sz"],
         begins: &[b"\xff\x06\x00\x00sNaPpY"],
-        remedy: GZIP,
+        remedy: PACKED,
         command: "snzip -dc OLD | gzip > NEW",
     },
     Foreign { name: "a ZIP archive", endings: &["zip"], begins: &[], remedy: UNPACKED, command: "unzip OLD -d NEW" },
@@ -127,10 +129,20 @@ const UNNAMED_PARQUET: Foreign = Foreign {
 /// The number of bytes that tell the formats apart.
 pub const BEGINNING: usize = 16;
 
-/// Returns the format that is not read and that a file has according to its name.
+/// Returns the format that is not read and that a file has according to its name. A file that is packed in another way than those
+/// that are read has what its ending before says, or may have anything.
 pub fn by_name(url: &str) -> Option<Foreign> {
-    let ending = ending(url)?;
-    FOREIGN.into_iter().find(|format| format.endings.contains(&&*ending))
+    let last = ending(url)?;
+    let format = FOREIGN.into_iter().find(|format| format.endings.contains(&&*last))?;
+    if format.remedy != PACKED {
+        return Some(format);
+    }
+    let (stem, _) = url.rsplit_once('.')?;
+    match ending(stem) {
+        None => Some(format),
+        Some(_) if is_document_name(stem) => Some(format),
+        Some(_) => by_name(stem),
+    }
 }
 
 /// Returns the format that is not read and that a file has, by its name, or by its first bytes if its name has no ending.
@@ -139,7 +151,10 @@ pub async fn of_file(file: &InputFile) -> Option<Foreign> {
         return by_name(&file.url);
     }
     let beginning = beginning(file).await;
-    if beginning.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { by_beginning(&beginning) }
+    // Notes may begin as the shorter ones do.
+    let is_long = |begins: &&[u8]| begins.len() > 3 && beginning.starts_with(begins);
+    let foreign = FOREIGN.into_iter().find(|format| format.begins.iter().any(&is_long));
+    if beginning.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { foreign }
 }
 
 /// Returns the format that is not read and that begins with these bytes.
@@ -200,14 +215,27 @@ impl Foreign {
     pub fn reason(self, url: &str) -> String {
         let (packing, plain) = Packing::split(url);
         let stem = plain.rsplit_once('.').filter(|(_, name)| !name.contains('/')).map_or(plain, |(stem, _)| stem);
-        let (remedy, ending) = self.remedy;
-        let mut new = format!("{stem}.{ending}");
+        let (remedy, new_ending) = self.remedy;
+        let mut new = format!("{stem}.{new_ending}");
         if self.command == RENAME && packing != Packing::Plain {
             new = format!("{new}.{}", packing.ending());
         }
-        let command = self.command.replace("NEW", &new).replace("OLD", url);
-        format!("it is {}, which is not read: {remedy}, for example with: {command}", self.name)
+        if self.remedy == PACKED && ending(stem).as_deref() == Some("parquet") {
+            // Parquet is packed within.
+            let command =
+                self.command.replace(" | gzip", "").replace("NEW", &quoted(stem)).replace("OLD", &quoted(url));
+            return format!("it is {}, which is not read: unpack it, and move it away: {command}", self.name);
+        }
+        let away = if self.command == RENAME { "" } else { ", and move it away" };
+        let command = self.command.replace("NEW", &quoted(&new)).replace("OLD", &quoted(url));
+        format!("it is {}, which is not read: {remedy}{away}, for example with: {command}", self.name)
     }
+}
+
+/// Returns a path as a shell takes it.
+fn quoted(path: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/.-_=:%+,@".contains(c);
+    if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 #[cfg(test)]
@@ -225,7 +253,7 @@ mod tests {
         {
             assert!(by_name(name).is_some(), "{name}");
         }
-        for name in ["README.md", "part-0.snappy.parquet", "a.txt.gz", "a"] {
+        for name in ["README.md", "part-0.snappy.parquet", "a.txt.gz", "a", "crawl.log.xz", "notes.txt.bz2"] {
             assert_eq!(by_name(name), None, "{name}");
         }
     }
@@ -261,7 +289,9 @@ mod tests {
         }
         let said = by_name("old/a.arc.gz").unwrap().reason("old/a.arc.gz");
         assert!(
-            said.ends_with("write it as WARC, for example with: warcio recompress old/a.arc.gz old/a.warc.gz"),
+            said.ends_with(
+                "write it as WARC, and move it away, for example with: warcio recompress old/a.arc.gz old/a.warc.gz"
+            ),
             "{said}"
         );
     }

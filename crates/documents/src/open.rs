@@ -581,16 +581,18 @@ async fn refuse_ignored(files: impl Iterator<Item = &InputFile>, allowed: u64) -
     if allowed == u64::MAX {
         return Ok(());
     }
-    let mut foreign = Vec::new();
-    for file in files.filter(|file| Format::of(&file.url).is_none()) {
-        foreign.extend(foreign::of_file(file).await.map(|format| (&file.url, format)));
-    }
+    let others: Vec<InputFile> = files.filter(|file| Format::of(&file.url).is_none()).cloned().collect();
+    let looks = futures::stream::iter(others).map(|file| async move {
+        let format = foreign::of_file(&file).await?;
+        Some((file.url, format))
+    });
+    let foreign: Vec<_> = looks.buffered(OPEN_AT_ONCE).filter_map(std::future::ready).collect().await;
     let n_foreign = foreign.len() as u64;
     match foreign.into_iter().next().filter(|_| n_foreign > allowed) {
         None => Ok(()),
         Some((url, format)) => {
             let remedy = words![
-                format.reason(url),
+                format.reason(&url),
                 "; or pass over such files with a ",
                 key("max_ignored_files"),
                 format!(" of {n_foreign}")

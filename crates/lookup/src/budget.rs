@@ -118,6 +118,12 @@ impl Turns {
 }
 
 impl Turn {
+    /// Returns whether no other query waits for this one.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.before.is_none() && self.next.is_none()
+    }
+
     async fn come(&mut self) {
         // A sender that was dropped has passed the turn on too.
         while let Some(before) = &mut self.before {

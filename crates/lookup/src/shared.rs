@@ -47,8 +47,9 @@ impl SharedLookup {
         if last.is_some_and(|last| last.elapsed() < BETWEEN_OPENINGS) {
             return Ok(None);
         }
+        let lookup = newest.opened_again().await;
         *last = Some(Instant::now());
-        let lookup = newest.opened_again().await?;
+        let lookup = lookup?;
         let mut held = locked(&self.newest);
         if lookup.state().commit >= held.state().commit {
             *held = lookup;

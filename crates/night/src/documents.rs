@@ -58,7 +58,7 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
     if nights.root.is_local_folder() || !nights.root.names().await?.is_empty() {
         return Ok(());
     }
-    Err(no_root(&nights).await?)
+    Err(no_root(&nights).await)
 }
 
 /// Returns the newest night that has a folder or files at a place of nights. `None` if there is none, or if wildcards come
@@ -123,7 +123,7 @@ async fn explain(
 ) -> Result<Documents> {
     let names = nights.root.names().await?;
     if names.is_empty() && !nights.root.is_local_folder() {
-        return Err(no_root(nights).await?);
+        return Err(no_root(nights).await);
     }
     if opened.is_ok() {
         return opened;
@@ -165,14 +165,16 @@ fn other_layout(nights: &NightFolders, names: &[String], documents: &str, dt: &s
     Some(Fault::config("documents".to_owned(), reason))
 }
 
-async fn no_root(nights: &NightFolders) -> Result<Fault> {
+async fn no_root(nights: &NightFolders) -> Fault {
     let url = nights.root.url().to_owned();
     let is_there = nights.root.local_path().is_some_and(std::path::Path::exists);
-    if is_there || (nights.root.is_remote() && nights.root.find().await?.is_some()) {
+    // What cannot be asked for, as a bucket itself, is no object.
+    let is_object = nights.root.is_remote() && nights.root.find().await.is_ok_and(|found| found.is_some());
+    if is_there || is_object {
         let reason = format!(
             "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
         );
-        return Ok(Fault::config("documents".to_owned(), reason));
+        return Fault::config("documents".to_owned(), reason);
     }
-    Ok(nights_missing(&url))
+    nights_missing(&url)
 }

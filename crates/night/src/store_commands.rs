@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::changes::{Leave, commit_leaving};
 use crate::published::{commit_and_stale, open_store};
 use crate::request::check_date;
-use crate::tables::roll_all_forward;
+use crate::tables::{output_roots, roll_forward};
 
 /// Describes the store at a place by its newest commit.
 ///
@@ -36,14 +36,21 @@ pub async fn latest_night(storage: &Storage, url: &str) -> Result<String> {
         .ok_or_else(|| Fault::input_missing("night", store.folder().url(), "run one first"))
 }
 
-/// Brings the tables of all outputs of a store to its state, which an execution that committed and died left undone.
+/// Brings the tables of all outputs of a store to its state, which an execution that committed and died left undone. Outputs that
+/// are not there are passed over, with a warning: nothing is about to be written for them.
 ///
 /// # Errors
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there is no store; an output cannot be read or
 /// written.
 pub async fn complete_tables(storage: &Storage, url: &str) -> Result<()> {
     let store = open_store(storage, url).await?;
-    roll_all_forward(storage, &store, store.nights()).await
+    for output in output_roots(storage, &store, store.nights())? {
+        match store.refuse_unmounted_output(storage, &output).await {
+            Ok(()) => drop(roll_forward(storage, store.folder(), &output, None).await?),
+            Err(error) => tracing::warn!(%error, "its tables are not completed"),
+        }
+    }
+    Ok(())
 }
 
 /// Checks every file of a store.

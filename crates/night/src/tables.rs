@@ -65,6 +65,13 @@ async fn write_checkpoints(logs: &mut [TableLog]) {
     }
 }
 
+/// Returns the outputs of some nights, and those that the newest set of changes names.
+pub(crate) fn output_roots(storage: &Storage, store: &Store, nights: &[Night]) -> Result<Vec<Folder>> {
+    let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
+    let roots: BTreeSet<&str> = nights.iter().map(Night::output_root).chain(of_changes).collect();
+    roots.into_iter().map(|root| storage.folder(root)).collect()
+}
+
 /// Brings the tables of all outputs of some nights, and those of the newest set of changes, to the state of the store.
 ///
 /// # Errors
@@ -72,10 +79,7 @@ async fn write_checkpoints(logs: &mut [TableLog]) {
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if an output is not there: its disk may not be mounted, and
 /// what would be written in its place would be lost.
 pub(crate) async fn roll_all_forward(storage: &Storage, store: &Store, nights: &[Night]) -> Result<()> {
-    let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
-    let roots: BTreeSet<&str> = nights.iter().map(Night::output_root).chain(of_changes).collect();
-    for root in roots {
-        let output = storage.folder(root)?;
+    for output in output_roots(storage, store, nights)? {
         store.refuse_unmounted_output(storage, &output).await?;
         roll_forward(storage, store.folder(), &output, None).await?;
     }

@@ -7,7 +7,6 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use nearprint_cli::Failure;
-use nearprint_storage::panic_text;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 
@@ -68,7 +67,7 @@ pub(crate) fn watched<T: Send + 'static>(
     let (sender, mut receiver) = sync_channel(1);
     let work = move || {
         let done = std::panic::catch_unwind(AssertUnwindSafe(work));
-        let done = done.unwrap_or_else(|panic| Err(Problem::bug(&panic_text(&*panic))));
+        let done = done.unwrap_or_else(|panic| Err(Problem::of_panic(&*panic)));
         // After an exception nobody waits for the result any more.
         let _ = sender.send(done);
     };

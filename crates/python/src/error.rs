@@ -30,6 +30,12 @@ impl Problem {
         Failure::bug(reason).into()
     }
 
+    /// Describes a panic: a defect, or a lack of threads.
+    pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Self {
+        let lacking = nearprint_storage::lack_of_threads(panic).map(|fault| Failure::from(fault).into());
+        lacking.unwrap_or_else(|| Self::bug(&nearprint_storage::panic_text(panic)))
+    }
+
     /// Makes the exception.
     pub(crate) fn raised(self, py: Python<'_>) -> PyErr {
         match self {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, UInt64Array};
 use nearprint_fingerprint::Sketch;
 use nearprint_profile::{JoinConfig, Outcome, ProfileConfig, TextFingerprinter, by_name};
-use nearprint_storage::panic_text;
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
@@ -147,7 +146,7 @@ fn of_text(py: Python<'_>, fingerprinter: &TextFingerprinter, text: &str) -> PyR
 
 fn outcome(fingerprinter: &TextFingerprinter, text: &str) -> Result<Outcome> {
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| fingerprinter.fingerprint(text)));
-    done.map(|text| text.outcome).map_err(|panic| Problem::bug(&panic_text(&*panic)))
+    done.map(|text| text.outcome).map_err(|panic| Problem::of_panic(&*panic))
 }
 
 fn value(outcome: &Outcome) -> Option<u128> {

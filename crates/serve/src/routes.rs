@@ -216,6 +216,7 @@ async fn counts(State(app): State<Arc<App>>) -> Result<impl IntoResponse, Refusa
 }
 
 fn parsed<T: DeserializeOwned>(json: &[u8]) -> Result<T, Refusal> {
+    let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
     serde_json::from_slice(json).map_err(|error| Refusal::usage(StatusCode::BAD_REQUEST, format!("the JSON: {error}")))
 }
 

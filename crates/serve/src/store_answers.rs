@@ -95,18 +95,16 @@ impl Answers for StoreAnswers {
     async fn answer(&self, asked: JsonQuery, turn: Turn) -> Result<(Answer, Taken)> {
         let lookup = self.lookup.get();
         let query = asked.query(lookup.profile())?;
+        let is_alone = turn.is_alone();
         let error = match lookup.answer_in_turn(&query, turn).await {
             Err(error) if matches!(error.kind(), ErrorKind::TryAgain | ErrorKind::BadData) => error,
             answered => return answered,
         };
         // A file was mended, or deleted after a commit that is not followed yet.
-        match self.lookup.after(&lookup).await? {
-            None => Err(error),
-            Some(newer) => {
-                tracing::warn!(%error, commit = newer.state().commit, "the store's files are opened again");
-                newer.answer_in_turn(&query, Turn::default()).await
-            }
-        }
+        let Some(newer) = self.lookup.after(&lookup).await? else { return Err(error) };
+        tracing::warn!(%error, commit = newer.state().commit, "the store's files are opened again");
+        // The turn has passed: others may have taken the memory that this query would wait for, and wait for its answer.
+        if is_alone { newer.answer_in_turn(&query, Turn::default()).await } else { Err(error) }
     }
 
     async fn explain(&self, a: Side, b: Side) -> Result<Explanation> {

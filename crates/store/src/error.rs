@@ -46,17 +46,22 @@ pub fn damaged(file: impl Into<String>, reason: impl ToString) -> Fault {
 #[must_use]
 pub fn with_repair(fault: Fault) -> Fault {
     let file = fault.place().file.as_deref().filter(|_| fault.matter() == Some(&Unreadable::Damaged));
-    let names: Vec<&str> = file.map_or_else(Vec::new, |file| file.split('/').collect());
-    let repairs = names.windows(2).filter(|pair| is_digest(pair[1])).find_map(|pair| match pair[0] {
-        RUNS => Some(REPAIR),
-        SEGMENTS => Some("delete this file, and run `nearprint store compact`"),
-        INDEXES => Some("delete this file, and run `nearprint store index`"),
-        _ => None,
-    });
-    match repairs {
-        Some(repair) => fault.remedy(repair),
-        None => fault,
-    }
+    let names: Vec<&str> = file.map_or_else(Vec::new, |file| file.rsplit('/').collect());
+    let repair = match names.as_slice() {
+        [part, _, digest, RUNS, ..] if is_part(part) && is_digest(digest) => REPAIR,
+        [part, _, digest, INDEXES, ..] if is_part(part) && is_digest(digest) => {
+            "delete this file, and run `nearprint store index`"
+        }
+        [part, digest, SEGMENTS, ..] if is_part(part) && is_digest(digest) => {
+            "delete this file, and run `nearprint store compact`"
+        }
+        _ => return fault,
+    };
+    fault.remedy(repair)
+}
+
+fn is_part(name: &str) -> bool {
+    name.starts_with("part-") && name.ends_with(".parquet")
 }
 
 /// Makes the fault of a commit, or a page of one, that is not what a release wrote.

@@ -44,7 +44,6 @@ use nearprint_measure::NightSource;
 use nearprint_pipeline::{FingerprintCounts, Resources};
 use nearprint_profile::ProfileError;
 use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
-use nearprint_store::with_repair;
 use nearprint_tasks::Engine;
 use nearprint_tokenize::TokenizeError;
 use tokio::runtime::{Builder, Runtime};
@@ -259,7 +258,7 @@ impl Session {
             Some(ProfileError::Tokenize(TokenizeError::UserDictionary { .. })) => &self.user_dictionary,
             _ => &None,
         };
-        let failure = Failure::from(with_repair(error)).seen_from(&self.folder);
+        let failure = Failure::from(error).seen_from(&self.folder);
         match file {
             Some(file) => failure.with(|fault| fault.within(format!("{}: ", file.display()))),
             None => failure,

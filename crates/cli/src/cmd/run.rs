@@ -26,6 +26,7 @@ use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::exit_code::{Failure, INPUT_MISSING};
 use crate::job_config::JobConfig;
+use crate::watch;
 
 pub(super) fn run(
     embedding: Embedding,
@@ -36,6 +37,7 @@ pub(super) fn run(
 ) -> Outcome {
     let Some(dt) = &args.dt else { return run_stale(embedding, global, args, engine, beside) };
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
+    watch::refuse_unusable(&job, args, global.summary_file.as_deref())?;
     let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());

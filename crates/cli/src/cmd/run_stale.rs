@@ -22,6 +22,7 @@ use crate::beside::Beside;
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::job_config::JobConfig;
+use crate::watch;
 
 /// The nights that were made again, in order.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -49,6 +50,7 @@ pub(super) fn run_stale(
     beside: &Beside,
 ) -> Outcome {
     let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
+    watch::refuse_unusable(&job, args, global.summary_file.as_deref())?;
     let request = request(&job, args, String::new())?;
     let lock = args.lock_file.clone().or_else(|| job.lock.clone());
     let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
@@ -58,10 +60,12 @@ pub(super) fn run_stale(
     }
     let files = NightlyFiles::new(beside, &job, &request.store, args, session.meter());
     let engine = engine.cloned();
-    let (done, failed) = session.block_on(|storage, resources, progress| async move {
+    let nightly = files.clone();
+    let ended = session.block_on(|storage, resources, progress| async move {
         let _lock = held(lock, wait).await?;
         all(&storage, request, &resources, &progress, engine.as_ref(), &files).await
-    })?;
+    });
+    let (done, failed) = ended.inspect_err(|failure| nightly.leave_stopped(failure))?;
     let next = done.stale.is_empty().then(|| {
         let config = args.config.to_string_lossy();
         command_line(["check", "--config", &*config])
@@ -158,7 +162,7 @@ async fn again(
     files: &NightlyFiles,
     dt: &str,
 ) -> Result<(RunSummary, Option<Fault>), Fault> {
-    let files = files.prepare(dt).await?;
+    files.prepare(dt).await?;
     let made = match made_again(storage, request, dt).await {
         Ok(again) => run_night(storage, &again, resources, progress, engine).await,
         Err(error) => Err(error),

@@ -1,11 +1,12 @@
 //! The files that each night of `run --stale` leaves for those who watch, as a run of that night leaves them.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use nearprint_fault::Fault;
 use nearprint_night::RunSummary;
 use nearprint_report::ReportRequest;
-use nearprint_storage::{Storage, blocking};
+use nearprint_storage::{Storage, blocking, locked};
 use serde_json::Value;
 
 use super::Meter;
@@ -33,22 +34,39 @@ pub(super) struct NightlyFiles {
     /// The file of metrics that the command line names.
     metrics_file: Option<PathBuf>,
     meter: Meter,
+    /// The files of the night that is being made.
+    current: Arc<Mutex<Option<FilesOfNight>>>,
 }
 
 impl NightlyFiles {
     pub(super) fn new(beside: &Beside, job: &JobConfig, store: &str, args: &RunArgs, meter: Meter) -> Self {
         let (config, metrics_file) = (args.config.clone(), args.metrics_file.clone());
-        Self { beside: beside.clone(), job: job.clone(), store: store.to_owned(), config, metrics_file, meter }
+        let (store, current) = (store.to_owned(), Arc::default());
+        Self { beside: beside.clone(), job: job.clone(), store, config, metrics_file, meter, current }
     }
 
     /// Checks that the files of a night can be written, and deletes the summary of an earlier run of it.
     ///
     /// # Errors
     /// A file would be refused as that of a run.
-    pub(super) async fn prepare(&self, dt: &str) -> Result<FilesOfNight, Fault> {
+    pub(super) async fn prepare(&self, dt: &str) -> Result<(), Fault> {
         let (all, dt) = (self.clone(), dt.to_owned());
         let prepared: Result<FilesOfNight, Failure> = blocking("watch", move || all.prepared(dt)).await;
-        prepared.map_err(|failure| failure.fault)
+        *locked(&self.current) = Some(prepared.map_err(|failure| failure.fault)?);
+        Ok(())
+    }
+
+    /// Writes the files of the night that was prepared last and came to `made`. Returns why one of a published night is unwritten.
+    pub(super) async fn leave(&self, storage: &Storage, made: Result<&RunSummary, &Fault>) -> Option<Fault> {
+        let files = locked(&self.current).take()?;
+        files.leave(storage, made).await
+    }
+
+    /// Writes the files of a night that a signal or a defect ended, if one did.
+    pub(super) fn leave_stopped(&self, failure: &Failure) {
+        if let Some(files) = locked(&self.current).take() {
+            files.leave_stopped(failure);
+        }
     }
 
     fn prepared(self, dt: String) -> Result<FilesOfNight, Failure> {
@@ -72,7 +90,7 @@ impl NightlyFiles {
 }
 
 /// The files of a night that is about to be made.
-pub(super) struct FilesOfNight {
+struct FilesOfNight {
     dt: String,
     summary: Option<SummaryFile>,
     metrics: Option<Metrics>,
@@ -85,7 +103,7 @@ pub(super) struct FilesOfNight {
 
 impl FilesOfNight {
     /// Writes the files of a night that came to `made`. Returns why one of a published night is unwritten.
-    pub(super) async fn leave(self, storage: &Storage, made: Result<&RunSummary, &Fault>) -> Option<Fault> {
+    async fn leave(self, storage: &Storage, made: Result<&RunSummary, &Fault>) -> Option<Fault> {
         let page = match (made, &self.page) {
             // A night that breakers stopped is not published: its page would be that of an earlier generation.
             (Ok(night), Some((html, request))) if night.breakers.is_empty() => {
@@ -108,19 +126,36 @@ impl FilesOfNight {
         unwritten
     }
 
+    fn leave_stopped(self, failure: &Failure) {
+        let fault = failure.fault.clone();
+        let failed = Failure { spent: Some(Box::new(self.spent())), ..Failure::new(failure.code, fault.words()) };
+        let summary = of_failure(&failed, Some(&self.asked()));
+        if let Some(metrics) = &self.metrics {
+            metrics.write(&summary);
+        }
+        if let Some(Err(failure)) = self.summary.map(|file| file.write(&summary)) {
+            tracing::warn!("no summary file: {}", failure.line());
+        }
+    }
+
+    fn spent(&self) -> Spent {
+        self.meter.spent().since(&self.before)
+    }
+
+    fn asked(&self) -> Invocation {
+        Invocation { command: "run".to_owned(), dt: Some(self.dt.clone()) }
+    }
+
     /// Returns the summary that a run of the night would print.
     fn said(&self, made: Result<&RunSummary, &Fault>, page: Option<Page>, unwritten: Option<&Fault>) -> Value {
-        let spent = self.meter.spent().since(&self.before);
+        let spent = self.spent();
         let failed = |fault: &Fault| Failure::from(fault.clone()).seen_from(&self.folder).shown_by("run", flags::named);
         match made {
             Ok(night) => {
                 let report = report_of(night, page, unwritten.map(failed), spent, String::new());
                 report.hinted(|failure| failure.shown_by("run", flags::named)).json
             }
-            Err(error) => {
-                let asked = Invocation { command: "run".to_owned(), dt: Some(self.dt.clone()) };
-                of_failure(&Failure { spent: Some(Box::new(spent)), ..failed(error) }, Some(&asked))
-            }
+            Err(error) => of_failure(&Failure { spent: Some(Box::new(spent)), ..failed(error) }, Some(&self.asked())),
         }
     }
 }

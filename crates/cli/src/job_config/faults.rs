@@ -47,7 +47,7 @@ impl JobConfig {
         job.path = Some(path.to_path_buf());
         job.folder = JobFolder::of(path);
         if faults.iter().all(|fault| !fault.is_of_syntax) {
-            let unusable = job.unusable_paths().into_iter().chain(job.unusable_watch_files());
+            let unusable = job.unusable_paths().into_iter();
             faults.extend(unusable.map(|(key, reason)| Finding::of(&text, None, Fault::config(key, reason))));
         }
         let folder = job.folder.clone();
@@ -137,6 +137,8 @@ impl JobConfig {
             failures.push(Failure::from(fault));
             job.stubs = StubRules::default();
         }
+        let unusable = self.unusable_watch_files().into_iter();
+        failures.extend(unusable.map(|(watched, reason)| Failure::from(Fault::config(watched.key(), reason))));
         failures.extend(self.breakers.faults().into_iter().map(Failure::from));
         if !self.breakers.faults().is_empty() {
             job.breakers = Breakers::default();

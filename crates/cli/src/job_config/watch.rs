@@ -78,9 +78,9 @@ impl JobConfig {
         self.watch_places().filter(|(watched, place)| watched.refuse(place).is_ok()).map(file).collect()
     }
 
-    /// Returns the keys of those whose places are at fault, each with the reason.
-    pub(super) fn unusable_watch_files(&self) -> Vec<(&'static str, String)> {
-        let fault = |(watched, place): (Watched, &str)| Some((watched.key(), watched.refuse(place).err()?));
+    /// Returns those whose places are at fault, each with the reason.
+    pub fn unusable_watch_files(&self) -> Vec<(Watched, String)> {
+        let fault = |(watched, place): (Watched, &str)| Some((watched, watched.refuse(place).err()?));
         self.watch_places().filter_map(fault).collect()
     }
 

@@ -26,7 +26,7 @@ pub fn names(base: Option<&str>, urls: &[&str], texts: Option<TextFormat>) -> Re
     for (name, url) in names.iter().zip(urls) {
         if let Some(other) = known.insert(name, url) {
             let reason = format!(
-                "{other} and {url} would both be {name} in the output: filter nights whose files have different names"
+                "{other} and {url} would both be {name} in the output, where hidden names begin with an x: filter nights whose files have different names"
             );
             return Err(Fault::usage(reason));
         }
