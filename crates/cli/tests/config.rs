@@ -83,8 +83,8 @@ fn a_check_finds_places_that_are_missing_or_lie_in_one_another() {
 fn what_ends_every_run_before_its_work_ends_a_check_and_a_dry_run_too() {
     for (job, code, of_check, part) in [
         ("references = [\"nope\"]\n", 66, 78, "no reference store at nope"),
-        ("lock = \"nope/lock\"\n", 74, 74, "lock: nope/lock: "),
-        ("lock = \"documents\"\n", 64, 78, "lock: documents: "),
+        ("lock = \"nope/lock\"\n", 74, 74, "nope/lock: "),
+        ("lock = \"documents\"\n", 64, 78, "documents: "),
         ("[resources]\nspill_dir = \"nope\"\n", 74, 74, "nope: no such folder: create it"),
     ] {
         let night = Night::new(job);
