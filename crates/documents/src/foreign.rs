@@ -5,7 +5,6 @@ use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
 
 use super::file_name::ending;
-use super::formats::is_document_name;
 
 /// A format that is not read, or a name that does not say the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,32 +128,17 @@ const UNNAMED_PARQUET: Foreign = Foreign {
 /// The number of bytes that tell the formats apart.
 pub const BEGINNING: usize = 16;
 
-/// Returns the format that is not read and that a file has according to its name. A file that is packed in another way than those
-/// that are read has what its ending before says, or may have anything.
+/// Returns the format that is not read and that a file has according to its name.
 pub fn by_name(url: &str) -> Option<Foreign> {
-    let last = ending(url)?;
-    let format = FOREIGN.into_iter().find(|format| format.endings.contains(&&*last))?;
-    if format.remedy != PACKED {
-        return Some(format);
-    }
-    let (stem, _) = url.rsplit_once('.')?;
-    match ending(stem) {
-        None => Some(format),
-        Some(_) if is_document_name(stem) => Some(format),
-        Some(_) => by_name(stem),
-    }
+    let ending = ending(url)?;
+    FOREIGN.into_iter().find(|format| format.endings.contains(&&*ending))
 }
 
-/// Returns the format that is not read and that a file has, by its name, or by its first bytes if its name has no ending.
-pub async fn of_file(file: &InputFile) -> Option<Foreign> {
-    if ending(&file.url).is_some() {
-        return by_name(&file.url);
-    }
-    let beginning = beginning(file).await;
-    // Notes may begin as the shorter ones do.
-    let is_long = |begins: &&[u8]| begins.len() > 3 && beginning.starts_with(begins);
+/// Returns the format of a file whose name has no ending. Notes may begin as the shorter beginnings do, which are left out.
+pub fn by_long_beginning(bytes: &[u8]) -> Option<Foreign> {
+    let is_long = |begins: &&[u8]| begins.len() > 3 && bytes.starts_with(begins);
     let foreign = FOREIGN.into_iter().find(|format| format.begins.iter().any(&is_long));
-    if beginning.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { foreign }
+    if bytes.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { foreign }
 }
 
 /// Returns the format that is not read and that begins with these bytes.
@@ -206,6 +190,11 @@ pub fn shown(beginning: &[u8]) -> String {
 }
 
 impl Foreign {
+    /// Returns whether it is a packing, in which there may be anything.
+    pub fn is_packing(self) -> bool {
+        self.remedy == PACKED
+    }
+
     /// Returns whether it is ARC, in whose files there may be pages like those of WARC files.
     pub fn is_arc(self) -> bool {
         self.name == "ARC"
@@ -253,7 +242,7 @@ mod tests {
         {
             assert!(by_name(name).is_some(), "{name}");
         }
-        for name in ["README.md", "part-0.snappy.parquet", "a.txt.gz", "a", "crawl.log.xz", "notes.txt.bz2"] {
+        for name in ["README.md", "part-0.snappy.parquet", "a.txt.gz", "a"] {
             assert_eq!(by_name(name), None, "{name}");
         }
     }

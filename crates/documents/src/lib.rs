@@ -29,6 +29,7 @@ mod open;
 mod parquet;
 mod parquet_filter;
 mod passed;
+mod passed_over;
 mod piped;
 mod place;
 mod quarantine;

@@ -15,10 +15,10 @@ use nearprint_storage::{DeletedRows, InputFile, Storage, Unreadable, bad_file, i
 use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
-use super::foreign;
 use super::found::{FoundFiles, FoundTable, KnownFiles};
 use super::keep_column::keep_type_name;
 use super::passed::Passed;
+use super::passed_over;
 use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format, RowFault};
 use super::web_pages::Revisits;
@@ -583,7 +583,7 @@ async fn refuse_ignored(files: impl Iterator<Item = &InputFile>, allowed: u64) -
     }
     let others: Vec<InputFile> = files.filter(|file| Format::of(&file.url).is_none()).cloned().collect();
     let looks = futures::stream::iter(others).map(|file| async move {
-        let format = foreign::of_file(&file).await?;
+        let format = passed_over::foreign(&file).await?;
         Some((file.url, format))
     });
     let foreign: Vec<_> = looks.buffered(OPEN_AT_ONCE).filter_map(std::future::ready).collect().await;

@@ -5,13 +5,13 @@ use nearprint_fault::{ErrorKind, Fault, MissingInput, Part, Place, Result, key, 
 use nearprint_storage::{Listing, Storage, TableFormat, bad_file, bad_format};
 
 use super::delta_table;
-use super::foreign;
 use super::formats::endings;
 use super::found::FoundFiles;
 use super::iceberg_table;
 use super::night_place::NightPlace;
 use super::reader::Format;
 use super::table_files::TableVersions;
+use super::{foreign, passed_over};
 use crate::error::{Absent, documents_missing};
 
 /// The place of documents.
@@ -240,7 +240,7 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         return Err(Fault::new(ErrorKind::InputMissing, reason).at(pattern.to_owned()).about(Absent::Unfinished));
     }
     for file in &listing.files {
-        if let Some(foreign) = foreign::of_file(file).await {
+        if let Some(foreign) = passed_over::foreign(file).await {
             return Err(bad_format(&file.url, foreign.reason(&file.url)));
         }
     }
