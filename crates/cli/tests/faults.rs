@@ -23,7 +23,7 @@ fn all_green(rows: &[Row]) {
 
 #[test]
 fn a_run_killed_at_any_step_leaves_the_old_or_the_new_night_and_the_next_run_tidies_up() -> Result<()> {
-    let args = kills::Args { common: common(1, &["F1", "F2-before", "D2"]), points: Some(20), workers: 2 };
+    let args = kills::Args { common: common(1, &["F1", "F2-before", "D2"]), points: Some(8), workers: 2 };
     all_green(&kills::run(&args)?);
     Ok(())
 }
