@@ -2,10 +2,12 @@
 //! the command that failed with something added or corrected, or another one.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use crate::command_line::command_line;
 use crate::exit_code::{CONFIG, Failure, USAGE};
 use crate::flags::{only_switch, takes_value};
+use crate::job_folder::is_number;
 use crate::place::may_hold_secrets;
 use crate::remedy::Remedy;
 use crate::suggestions;
@@ -36,7 +38,8 @@ pub fn of(failure: &Failure, command: &str, arguments: &[OsString], has_engine: 
             .filter(|words: &Vec<String>| suggestions::parse(words).is_ok())?,
     };
     let is_known = !has_engine || hint.first().is_none_or(|command| command != "run");
-    is_known.then(|| command_line(hint))
+    let is_repeatable = !hint.iter().any(|word| is_number(Path::new(word)));
+    (is_known && is_repeatable).then(|| command_line(hint))
 }
 
 /// Returns the arguments after the name of the program, or `None` if they may hold secrets.

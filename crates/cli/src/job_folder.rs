@@ -85,8 +85,8 @@ impl JobFolder {
     }
 }
 
-/// Returns whether a path is the number of a file that this process has open.
-fn is_number(path: &Path) -> bool {
+/// Returns whether a path is the number of a file that this process has open: nobody else can name it.
+pub(crate) fn is_number(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd")
 }
 

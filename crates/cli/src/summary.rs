@@ -16,6 +16,7 @@ use crate::exit_code::{BadRows, Failure, LOCAL_IO, Spent, USAGE};
 use crate::finding::FindingKeys;
 use crate::hint;
 use crate::invocation::Invocation;
+use crate::job_folder::is_number;
 use crate::refused_arguments::RefusedArguments;
 
 /// The version of the summaries. It is raised when a field changes its meaning.
@@ -164,6 +165,7 @@ impl Report {
 
     /// Returns the same report with the command that the user may run next.
     pub fn then(self, next: Option<String>) -> Self {
+        let next = next.filter(|line| !line.split(' ').any(|word| is_number(Path::new(word))));
         let ending = Ending { next: next.clone(), ..Ending::default() };
         Self { next, ..self.with(&ending) }
     }
