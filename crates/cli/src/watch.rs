@@ -20,30 +20,26 @@ pub const ANY_NIGHT: &str = "2000-01-01";
 /// the run says why.
 pub fn files_of(cli: &Cli) -> Vec<WatchFile> {
     let Command::Run(args) = &cli.command else { return Vec::new() };
-    let is_given = |watched: Watched| match watched {
-        Watched::Metrics => args.metrics_file.is_some(),
-        Watched::Page => args.report.is_some(),
-        Watched::Summary => cli.global.summary_file.is_some(),
-    };
     let Some((job, is_at_fault)) = job_and_faults(&args.config) else { return Vec::new() };
     let takes_place = |file: &WatchFile| args.dt.as_ref().is_some_and(|dt| Path::new(&file.of_night(dt)).is_file());
-    let is_left = |file: &WatchFile| !is_given(file.watched) && (!is_at_fault || takes_place(file));
+    let has_flag = |file: &WatchFile| is_given(file.watched, args, cli.global.summary_file.as_deref());
+    let is_left = |file: &WatchFile| !has_flag(file) && (!is_at_fault || takes_place(file));
     job.watch_files().into_iter().filter(is_left).collect()
+}
+
+/// Returns whether the command line names a file.
+fn is_given(watched: Watched, args: &RunArgs, summary_file: Option<&Path>) -> bool {
+    match watched {
+        Watched::Metrics => args.metrics_file.is_some(),
+        Watched::Page => args.report.is_some(),
+        Watched::Summary => summary_file.is_some(),
+    }
 }
 
 /// Refuses values of the job file that can be those of no file of a night, unless a flag goes before them.
 pub fn refuse_unusable(job: &JobConfig, args: &RunArgs, summary_file: Option<&Path>) -> Result<(), Failure> {
-    for (watched, reason) in job.unusable_watch_files() {
-        let is_given = match watched {
-            Watched::Metrics => args.metrics_file.is_some(),
-            Watched::Page => args.report.is_some(),
-            Watched::Summary => summary_file.is_some(),
-        };
-        if !is_given {
-            return Err(job.located(Fault::config(watched.key(), reason).into()));
-        }
-    }
-    Ok(())
+    let unusable = job.unusable_watch_files().into_iter().find(|(watched, _)| !is_given(*watched, args, summary_file));
+    unusable.map_or(Ok(()), |(watched, reason)| Err(job.located(Fault::config(watched.key(), reason).into())))
 }
 
 /// Puts the files in the place of the flags of a run that makes its night.

@@ -136,14 +136,17 @@ pub fn by_name(url: &str) -> Option<Foreign> {
 
 /// Returns the format of a file whose name has no ending. Notes may begin as the shorter beginnings do, which are left out.
 pub fn by_long_beginning(bytes: &[u8]) -> Option<Foreign> {
-    let is_long = |begins: &&[u8]| begins.len() > 3 && bytes.starts_with(begins);
-    let foreign = FOREIGN.into_iter().find(|format| format.begins.iter().any(&is_long));
-    if bytes.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { foreign }
+    if bytes.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { beginning_with(bytes, 4) }
 }
 
 /// Returns the format that is not read and that begins with these bytes.
 pub fn by_beginning(bytes: &[u8]) -> Option<Foreign> {
-    FOREIGN.into_iter().find(|format| format.begins.iter().any(|begins| bytes.starts_with(begins)))
+    beginning_with(bytes, 1)
+}
+
+fn beginning_with(bytes: &[u8], least: usize) -> Option<Foreign> {
+    let is_it = |begins: &&[u8]| begins.len() >= least && bytes.starts_with(begins);
+    FOREIGN.into_iter().find(|format| format.begins.iter().any(&is_it))
 }
 
 /// Returns the first bytes of a file. If they cannot be read, there are none, and that is for others to say.

@@ -124,7 +124,7 @@ fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
         if !(200..300).contains(&message.status) && message.status != 304 {
             return Page::Passed(PassedReason::HttpStatus);
         }
-        row.content_type = content_type(&message).map(|field| media_type(&field)).filter(|named| is_named(named));
+        row.content_type = content_type(&message).and_then(|field| named_type(&field));
         if row.content_type.as_deref().is_some_and(|media_type| !is_html(media_type)) {
             return Page::Passed(PassedReason::ContentType);
         }
@@ -155,7 +155,7 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
                 return Err(Failed::Passed(PassedReason::HttpStatus));
             }
             let field = content_type(&message);
-            let named = field.as_deref().map(media_type).filter(|named| is_named(named));
+            let named = field.as_deref().and_then(named_type);
             if named.is_some_and(|named| !is_html(&named)) {
                 return Err(Failed::Passed(PassedReason::ContentType));
             }
@@ -167,7 +167,8 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
     if body.trim_ascii().is_empty() {
         return Err(Failed::Passed(PassedReason::EmptyBody));
     }
-    let media_type = match field.as_deref().map(media_type).filter(|named| is_named(named) || !is_http) {
+    let type_of = |field: &str| if is_http { named_type(field) } else { Some(media_type(field)) };
+    let media_type = match field.as_deref().and_then(type_of) {
         Some(media_type) => media_type,
         // Nobody says what it is: HTML begins with a tag.
         None if begins_with_tag(&body) => "text/html".to_owned(),
@@ -209,23 +210,20 @@ fn media_type(field: &str) -> String {
 /// the same type behind each other, the last one with a character set. If none names a type, the first one may still name the
 /// character set. Source: the Fetch standard, "extract a MIME type".
 fn content_type<'a>(message: &HttpMessage<'a>) -> Option<Cow<'a, str>> {
-    let (mut named, mut found): (String, Option<Cow<'a, str>>) = (String::new(), None);
+    let (mut named, mut found): (Option<String>, Option<Cow<'a, str>>) = (None, None);
     for field in message.fields.all("content-type") {
-        let media_type = media_type(&field);
-        let is_same = media_type == named;
-        if is_named(&media_type) && (!is_same || has_charset(&field)) || found.is_none() {
+        let now = named_type(&field);
+        if found.is_none() || (now.is_some() && (now != named || has_charset(&field))) {
             found = Some(field);
         }
-        if is_named(&media_type) {
-            named = media_type;
-        }
+        named = now.or(named);
     }
     found
 }
 
-/// Returns whether a media type says what something is.
-fn is_named(media_type: &str) -> bool {
-    media_type.contains('/') && media_type != "*/*"
+/// Returns the media type of a field, if it says what something is.
+fn named_type(field: &str) -> Option<String> {
+    Some(media_type(field)).filter(|media_type| media_type.contains('/') && media_type != "*/*")
 }
 
 fn has_charset(field: &str) -> bool {

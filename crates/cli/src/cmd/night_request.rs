@@ -12,10 +12,24 @@ use nearprint_storage::{Progress, RunLock, Storage};
 use nearprint_store::Writers;
 use nearprint_tasks::Engine;
 
-use crate::args::{BreakerArgs, MigrateArgs, RunArgs};
+use crate::args::{BreakerArgs, Global, MigrateArgs, RunArgs};
 use crate::documents::place;
 use crate::exit_code::{BAD_DATA, Failure, Spent};
 use crate::job_config::JobConfig;
+use crate::watch;
+
+/// Reads the job of a run, with what its command line says of input and roots.
+pub(super) fn job_of(global: &Global, args: &RunArgs) -> Result<JobConfig, Failure> {
+    let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
+    watch::refuse_unusable(&job, args, global.summary_file.as_deref())?;
+    Ok(job)
+}
+
+/// Returns the lock that a run takes, and how long it waits for it.
+pub(super) fn lock_of(job: &JobConfig, args: &RunArgs) -> (Option<PathBuf>, Duration) {
+    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
+    (lock, Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait)))
+}
 
 /// Returns the failure of a night that breakers stopped.
 pub(super) fn stopped(spent: Spent, summary: &RunSummary) -> Failure {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
 
 use nearprint_documents::night_pattern;
 use nearprint_explain::legible;
@@ -14,7 +13,7 @@ use nearprint_storage::{IfExists, OutputFile, Requests, Storage};
 use nearprint_tasks::Engine;
 
 use super::dry_run;
-use super::night_request::{held, refuse_lock, request, run_night};
+use super::night_request::{held, job_of, lock_of, refuse_lock, request, run_night};
 use super::night_summary::report_of;
 use super::night_text::text;
 use super::report::{line, page_request, write_page};
@@ -26,7 +25,6 @@ use crate::command_line::command_line;
 use crate::embedding::Embedding;
 use crate::exit_code::{Failure, INPUT_MISSING};
 use crate::job_config::JobConfig;
-use crate::watch;
 
 pub(super) fn run(
     embedding: Embedding,
@@ -36,12 +34,10 @@ pub(super) fn run(
     beside: &Beside,
 ) -> Outcome {
     let Some(dt) = &args.dt else { return run_stale(embedding, global, args, engine, beside) };
-    let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
-    watch::refuse_unusable(&job, args, global.summary_file.as_deref())?;
+    let job = job_of(global, args)?;
     let request = request(&job, args, dt.clone()).map_err(|failure| job.located(failure))?;
     let page = page(&job, args, &request)?;
-    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
-    let lock_wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
+    let (lock, lock_wait) = lock_of(&job, args);
     let session = Session::within(embedding, &job, global);
     let asked_code = Arc::new(AtomicU8::new(0));
     let asked = Arc::clone(&asked_code);

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, made_again};
@@ -13,7 +12,7 @@ use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::night_request::{held, refuse_lock, request, run_night, stopped};
+use super::night_request::{held, job_of, lock_of, refuse_lock, request, run_night, stopped};
 use super::night_text::line;
 use super::stale_files::NightlyFiles;
 use super::{Outcome, Session, counted};
@@ -21,8 +20,6 @@ use crate::args::{Global, RunArgs};
 use crate::beside::Beside;
 use crate::command_line::command_line;
 use crate::embedding::Embedding;
-use crate::job_config::JobConfig;
-use crate::watch;
 
 /// The nights that were made again, in order.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -49,11 +46,9 @@ pub(super) fn run_stale(
     engine: Option<&Arc<dyn Engine>>,
     beside: &Beside,
 ) -> Outcome {
-    let job = JobConfig::read(&args.config)?.with_input_args(&args.input).with_roots(&args.roots);
-    watch::refuse_unusable(&job, args, global.summary_file.as_deref())?;
+    let job = job_of(global, args)?;
     let request = request(&job, args, String::new())?;
-    let lock = args.lock_file.clone().or_else(|| job.lock.clone());
-    let wait = Duration::from_secs(args.lock_wait.unwrap_or(job.lock_wait));
+    let (lock, wait) = lock_of(&job, args);
     let session = Session::within(embedding, &job, global);
     if args.dry_run {
         return would_run(&session, args, request, lock.as_deref());

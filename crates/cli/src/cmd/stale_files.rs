@@ -114,11 +114,7 @@ impl FilesOfNight {
         let (page, unwritten) = page.map_or_else(|error| (None, Some(error)), |page| (page, None));
         let summary = self.said(made, page, unwritten.as_ref());
         let unwritten = unwritten.map(|fault| fault.within("the night is published, but not its page: "));
-        if let Some(metrics) = &self.metrics {
-            metrics.write(&summary);
-        }
-        let written = self.summary.map_or(Ok(()), |file| file.write(&summary));
-        let Err(failure) = written else { return unwritten };
+        let Err(failure) = self.put(&summary) else { return unwritten };
         if summary["exit_code"].is_null() {
             return Some(failure.fault.within("the night is published, but not its summary: "));
         }
@@ -130,12 +126,16 @@ impl FilesOfNight {
         let fault = failure.fault.clone();
         let failed = Failure { spent: Some(Box::new(self.spent())), ..Failure::new(failure.code, fault.words()) };
         let summary = of_failure(&failed, Some(&self.asked()));
-        if let Some(metrics) = &self.metrics {
-            metrics.write(&summary);
-        }
-        if let Some(Err(failure)) = self.summary.map(|file| file.write(&summary)) {
+        if let Err(failure) = self.put(&summary) {
             tracing::warn!("no summary file: {}", failure.line());
         }
+    }
+
+    fn put(self, summary: &Value) -> Result<(), Failure> {
+        if let Some(metrics) = &self.metrics {
+            metrics.write(summary);
+        }
+        self.summary.map_or(Ok(()), |file| file.write(summary))
     }
 
     fn spent(&self) -> Spent {
