@@ -178,6 +178,12 @@ mod tests {
             assert_eq!(decode(&bytes, None), text, "detected {}", encoding.name());
             let header = format!("text/html;Charset = \"{}\"", encoding.name());
             assert_eq!(decode(&bytes, Some(&header)), text, "header {}", encoding.name());
+            let meta = format!(
+                "<!-- <meta charset=utf-8> --><meta http-equiv=x content='text/html; charset={}'>",
+                encoding.name()
+            );
+            let page = [meta.as_bytes(), &bytes].concat();
+            assert_eq!(decode(&page, Some("text/html")), format!("{meta}{text}"), "meta {}", encoding.name());
         }
         // Detection would say something else.
         let (text, bytes) = ("żółw", b"\xbf\xf3\xb3w");
