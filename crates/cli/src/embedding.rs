@@ -24,10 +24,10 @@ impl Handle {
         self.0.stopped.notify_one();
     }
 
-    /// Returns how far the night is; `None` if it has not begun.
+    /// Returns how far the night is; `None` before its first step.
     #[must_use]
     pub fn progress(&self) -> Option<Snapshot> {
-        self.0.progress.get().map(Progress::snapshot)
+        self.0.progress.get().map(Progress::snapshot).filter(|now| !now.stage.is_empty())
     }
 }
 

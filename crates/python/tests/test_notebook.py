@@ -84,11 +84,16 @@ def test_the_notebook_of_a_night_runs_and_draws_its_plots(folder, tmp_path, monk
 
 def test_a_callback_sees_the_steps_of_a_night_in_their_order(tmp_path):
     seen: list[nearprint.Progress] = []
-    summary = nearprint.run(long_night(tmp_path), NIGHT, progress=seen.append)
+    job = long_night(tmp_path)
+    summary = nearprint.run(job, NIGHT, progress=seen.append)
     assert summary["status"] == "published"
     steps = [now.step for now in seen]
     assert len(seen) > 1 and steps == sorted(steps) and 1 <= steps[0] and steps[-1] <= seen[-1].n_steps
     assert all(now.stage and now.unit and 0 <= now.done <= (now.total or now.done) for now in seen)
+
+    seen.clear()
+    again = nearprint.run(job, NIGHT, progress=seen.append)
+    assert again["status"] == "already_published" and seen == [], "a night that does nothing has no step"
 
 
 def test_an_exception_of_a_callback_ends_the_night_and_nothing_is_published(tmp_path):

@@ -61,8 +61,6 @@ class _Bars:
     _bar: Any
 
     def see(self, step: int, n_steps: int, stage: str, done: int, total: int, unit: str) -> None:
-        if not stage:
-            return
         if step != self._step or self._bar is None:
             self.complete()
             self.close()
