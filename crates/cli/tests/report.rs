@@ -114,6 +114,27 @@ fn a_page_without_its_documents_says_so_and_shows_everything_else() {
 }
 
 #[test]
+fn texts_are_those_of_the_files_that_the_night_read_wherever_they_are_and_of_no_file_that_has_changed() {
+    let night = Night::new("max_lost_share = 1\n");
+    let one = text(1, 150);
+    let other = edited(&one, 70);
+    let write = |rows: &[(&str, &str)]| {
+        let rows: Vec<_> = rows.iter().map(|(id, text)| (Some(*id), Some(*text))).collect();
+        write_documents(&night.path().join("elsewhere/pages.parquet"), &rows);
+    };
+    write(&[("a", &one), ("b", &other)]);
+    std::fs::write(night.path().join("list.txt"), "elsewhere\n").unwrap();
+    night.run(DT, &["--files-from", "list.txt"]).expect_success();
+    let excerpts = || {
+        let json = nearprint_in(night.path(), &[&REPORT[..], &["--json"]].concat()).expect_success().json();
+        json["examples"][0]["excerpts"].clone()
+    };
+    assert_eq!(excerpts().as_array().map(Vec::len), Some(2), "the place of the job's documents has none of them");
+    write(&[("a", &text(2, 150)), ("b", &other)]);
+    assert!(excerpts().is_null(), "the text of a is another one");
+}
+
+#[test]
 fn the_report_of_a_night_says_that_documents_were_forgotten_since_and_what_came_near_a_limit() {
     let night = Night::new("[breakers]\nmin_source_documents = 1\nmax_source_loss = 0.7\n");
     let [one, two] = [1, 2].map(|seed| text(seed, 150));

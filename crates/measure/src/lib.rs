@@ -4,7 +4,6 @@
 mod audit;
 pub mod evaluate;
 mod idf;
-mod night_texts;
 pub mod plot;
 mod random;
 pub mod resemblance;
@@ -20,7 +19,6 @@ pub use evaluate::{
     ResemblanceRow, Score, SketchScore, evaluate,
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
-pub use night_texts::NightSource;
 pub use review::{
     Answer, Answers, NightEstimate, ReviewDraw, ReviewEstimate, ReviewRequest, ReviewedPair, StratumEstimate,
     draw_review, estimate_review, is_reviewed_pair,

@@ -72,7 +72,7 @@ pub struct NightFiles {
 
 /// A published night, and the earlier nights that it was joined with.
 #[derive(Debug)]
-pub struct JoinedNights {
+pub struct PublishedNights {
     storage: Storage,
     store: Store,
     dates: Vec<String>,
@@ -80,15 +80,14 @@ pub struct JoinedNights {
     pub n_gone: u64,
 }
 
-impl JoinedNights {
-    /// Opens the store of a published night. The caller compares texts by the `configuration`.
+impl PublishedNights {
+    /// Opens the store of a published night.
     ///
     /// # Errors
-    /// The night is not published, the store has fingerprints of another profile, or a manifest is damaged.
-    pub async fn open(storage: &Storage, store_url: &str, dt: &str, configuration: &Configuration) -> Result<Self> {
+    /// The night is not published, or a manifest is damaged.
+    pub async fn open(storage: &Storage, store_url: &str, dt: &str) -> Result<Self> {
         check_date(dt)?;
         let store = open_store(storage, store_url).await?;
-        store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))?;
         let night = published(&store, dt)?;
         let manifest = manifest_of(storage, &store, night).await?;
         let joined: BTreeSet<&String> = manifest.joined.iter().collect();
@@ -101,6 +100,14 @@ impl JoinedNights {
         Ok(Self { storage: storage.clone(), store, dates, n_gone })
     }
 
+    /// Refuses a configuration that is not the store's, for who compares texts by it.
+    ///
+    /// # Errors
+    /// The store has fingerprints of another profile.
+    pub fn refuse_other(&self, configuration: &Configuration) -> Result<()> {
+        self.store.refuse_other_config(&configuration.digest(), |other| configuration.differences(other))
+    }
+
     /// Returns the date of the night, and then those of the nights that it was joined with, from the newest to the
     /// oldest.
     #[must_use]
@@ -108,10 +115,10 @@ impl JoinedNights {
         &self.dates
     }
 
-    /// Returns the files of one of these nights.
+    /// Returns the files of a published night of the store.
     ///
     /// # Errors
-    /// The night's manifest, or a file that it names, is missing or damaged; an input cannot be looked up.
+    /// The night is not published; its manifest, or a file that it names, is missing or damaged; an input cannot be looked up.
     pub async fn files(&self, dt: &str) -> Result<NightFiles> {
         let files = files_of(&self.storage, &self.store, published(&self.store, dt)?).await?;
         let read = files.manifest.read_inputs();

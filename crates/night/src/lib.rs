@@ -30,6 +30,7 @@ mod store_commands;
 mod store_contents;
 mod summary;
 mod tables;
+mod texts;
 
 pub use nearprint_pipeline::NO_SOURCE;
 
@@ -46,12 +47,10 @@ pub use dry_run::{CheckedPlaces, DryRun, check_places, dry_run};
 pub use filter::{FilterCounts, FilterRequest, FilterSummary, FilteredNight, Selection, filter};
 pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use generations::{Generation, Generations};
-pub use inputs::{JoinedNights, NightFiles, NightInput};
+pub use inputs::{NightFiles, NightInput, PublishedNights};
 pub use manifest::Manifest;
 pub use migrate::{Migration, MigrationRequest, MigrationState};
-pub use published::{
-    NightHistory, NightRecord, published_files, published_history, published_night, published_nights, repeated_rows,
-};
+pub use published::{NightHistory, NightRecord, published_files, published_history, published_night, published_nights};
 pub use references::JoinedReference;
 pub use request::{MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};
@@ -61,3 +60,4 @@ pub use store_commands::{
 };
 pub use store_contents::{ListedCounts, ListedNight, StoreContents, store_contents};
 pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};
+pub use texts::{NightSource, NightTexts, Text, TextSource, Texts};

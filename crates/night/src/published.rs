@@ -63,22 +63,6 @@ pub(crate) async fn rows_of_quarantine(files: &[InputFile]) -> Result<FileRows> 
     Ok(by_file)
 }
 
-/// Returns the rows of a published night that the rule for repeated ids left out. Its quarantine is read only if there are
-/// some.
-///
-/// # Errors
-/// The night is not published, or a file of it cannot be read or is damaged.
-pub async fn repeated_rows(storage: &Storage, store_url: &str, dt: &str) -> Result<FileRows> {
-    check_date(dt)?;
-    let store = open_store(storage, store_url).await?;
-    let night = published(&store, dt)?;
-    let manifest = manifest_of(storage, &store, night).await?;
-    if !manifest.has_repeated_ids() {
-        return Ok(FileRows::new());
-    }
-    rows_of_quarantine(&files_of(storage, &store, night).await?.quarantine).await
-}
-
 /// Returns the files of one dataset of a published night, in order.
 ///
 /// # Errors
@@ -177,17 +161,16 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
     })
 }
 
-/// Returns a published night's summary, and the dates of the nights before it.
+/// Returns a published night's summary.
 ///
 /// # Errors
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published.
-pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<(RunSummary, Vec<String>)> {
+pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<RunSummary> {
     check_date(dt)?;
     let store = open_store(storage, store_url).await?;
     let night = published(&store, dt)?;
-    let earlier = store.before(dt).into_iter().map(|n| n.dt.clone()).collect();
     let summary = already_published(storage, &store, night).await?;
-    Ok((RunSummary { status: RunStatus::Published, ..summary }, earlier))
+    Ok(RunSummary { status: RunStatus::Published, ..summary })
 }
 
 /// The manifest of a published night, without the names of its files.

@@ -1,11 +1,13 @@
 //! One document: its history, and how its text differs from that of the document that represents it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use nearprint_documents::{DocumentColumns, DocumentPlace, Documents, InputPolicy, TableVersions, night_pattern};
-use nearprint_explain::{ExplainRequest, ExplainTexts, ExplainedPair, explain};
+use nearprint_explain::{ExplainRequest, ExplainTexts, ExplainedPair, explain, shown_id};
 use nearprint_fault::{ErrorKind, Result, in_bytes};
-use nearprint_night::{DocumentHistory, document_history, published_history, repeated_rows};
+use nearprint_night::{
+    DocumentHistory, NightFiles, NightInput, NightTexts, PublishedNights, Text, TextSource, document_history,
+};
+use nearprint_pipeline::Resources;
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::Storage;
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -21,12 +23,8 @@ pub struct DocumentRequest {
     pub id: String,
     /// The most documents that are named of those that it represents.
     pub n_examples: usize,
-    /// The documents of the job, with `{dt}` or without. Without them, no texts are read.
-    pub documents: Option<String>,
-    /// The version of their Delta table.
-    pub documents_version: Option<u64>,
-    /// The columns of the documents.
-    pub columns: DocumentColumns,
+    /// How the texts are read.
+    pub texts: TextSource,
     /// The profile.
     pub profile: ProfileConfig,
     /// The contents of the user dictionary and the stop words.
@@ -57,10 +55,14 @@ const MAX_BYTES: u64 = 256 << 20;
 ///
 /// # Errors
 /// No night has the id; a file of the store is damaged or cannot be read. Results and texts that are missing are said.
-pub async fn explain_document(storage: &Storage, request: &DocumentRequest) -> Result<ExplainedDocument> {
+pub async fn explain_document(
+    storage: &Storage,
+    request: &DocumentRequest,
+    resources: &Resources,
+) -> Result<ExplainedDocument> {
     let history = document_history(storage, &request.store, &request.id, request.n_examples).await?;
     let mut explained = ExplainedDocument { history, pair: None, not_compared: None, is_left_out: false };
-    match compared(storage, request, &explained.history).await? {
+    match compared(storage, request, &explained.history, resources).await? {
         Compared::Pair(pair) => explained.pair = Some(*pair),
         Compared::NoPair => {}
         Compared::Unread(reason) => explained.not_compared = Some(reason),
@@ -80,33 +82,53 @@ enum Compared {
     LeftOut(String),
 }
 
-async fn compared(storage: &Storage, request: &DocumentRequest, history: &DocumentHistory) -> Result<Compared> {
+async fn compared(
+    storage: &Storage,
+    request: &DocumentRequest,
+    history: &DocumentHistory,
+    resources: &Resources,
+) -> Result<Compared> {
     let (Some(newest), Some(representative)) = (history.newest_state(), &history.representative) else {
         return Ok(Compared::NoPair);
     };
     let Some(then) = &representative.then else { return Ok(Compared::NoPair) };
-    let Some(documents) = &request.documents else {
-        return Ok(Compared::Unread("the job file names no documents".to_owned()));
+    let of_nights = [(&history.id, &newest.dt), (&representative.id, &then.dt)];
+    let nights = match files_of(storage, &request.store, of_nights.map(|(_, dt)| dt.as_str())).await {
+        Ok(nights) => nights,
+        Err(error) if is_missing(error.kind()) => return Ok(Compared::Unread(error.to_string())),
+        Err(error) => return Err(error),
     };
-    let nights = BTreeSet::from([newest.dt.as_str(), then.dt.as_str()]);
-    let mut bytes = 0;
-    for dt in &nights {
-        match published_history(storage, &request.store, dt, 0).await {
-            Ok(of_night) => bytes += of_night.night.input_bytes,
-            Err(error) if is_missing(error.kind()) => return Ok(Compared::Unread(error.to_string())),
-            Err(error) => return Err(error),
-        }
-    }
+    let bytes: u64 = nights.values().map(bytes_of).sum();
     if bytes > MAX_BYTES {
         #[allow(clippy::cast_precision_loss, reason = "for people to read")]
         let size = in_bytes(bytes as f64);
         return Ok(Compared::LeftOut(format!("the documents of these nights have {size}, which would all be read")));
     }
+    let reader = NightTexts::new(storage, &request.texts, resources);
+    let mut found = BTreeMap::new();
+    for (dt, files) in nights {
+        let wanted = of_nights.into_iter().filter(|(_, of)| **of == dt).map(|(id, _)| id.as_str()).collect();
+        match reader.texts_of(&dt, files, wanted).await {
+            Ok(texts) => found.extend(texts),
+            // The texts are only shown.
+            Err(error) if is_missing(error.kind()) => return Ok(Compared::Unread(error.to_string())),
+            Err(error) => return Err(error),
+        }
+    }
     let mut texts = Vec::new();
-    for (id, dt) in [(&history.id, &newest.dt), (&representative.id, &then.dt)] {
-        match text(storage, request, &night_pattern(documents, dt), dt, id).await? {
-            Ok(text) => texts.push((id.clone(), text)),
-            Err(reason) => return Ok(Compared::Unread(reason)),
+    for (id, dt) in of_nights {
+        match found.remove(id) {
+            Some(Text::Found { text, .. }) => texts.push((id.clone(), text.to_string())),
+            Some(Text::Changed) => {
+                let id = shown_id(id);
+                let reason =
+                    format!("files with documents of {dt} have changed since, and no other has a text of {id}");
+                return Ok(Compared::Unread(reason));
+            }
+            Some(Text::NotFound) | None => {
+                let reason = format!("no file with documents of {dt} has a text of {} any more", shown_id(id));
+                return Ok(Compared::Unread(reason));
+            }
         }
     }
     let request = ExplainRequest {
@@ -120,42 +142,32 @@ async fn compared(storage: &Storage, request: &DocumentRequest, history: &Docume
         if found != known {
             return Ok(Compared::Unread(format!(
                 "the text of {} is another one by now than in the night, or the job has another profile than the store",
-                nearprint_explain::shown_id(&text.id)
+                shown_id(&text.id)
             )));
         }
     }
     Ok(explanation.pair.map_or(Compared::NoPair, |pair| Compared::Pair(Box::new(pair))))
 }
 
-fn is_missing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::InputMissing | ErrorKind::BadData)
+/// Returns the files of published nights, by date.
+async fn files_of(storage: &Storage, store: &str, nights: [&str; 2]) -> Result<BTreeMap<String, NightFiles>> {
+    let published = PublishedNights::open(storage, store, nights[0]).await?;
+    let mut files = BTreeMap::new();
+    for dt in BTreeSet::from(nights) {
+        files.insert(dt.to_owned(), published.files(dt).await?);
+    }
+    Ok(files)
 }
 
-/// Returns the text of a document in a night, or the reason why it cannot be read.
-async fn text(
-    storage: &Storage,
-    request: &DocumentRequest,
-    pattern: &str,
-    dt: &str,
-    id: &str,
-) -> Result<std::result::Result<String, String>> {
-    // The text is only shown, so files that cannot be read are passed over, as in a run.
-    let policy = InputPolicy { max_bad_files: u64::MAX, ..InputPolicy::default() };
-    let place = DocumentPlace::Pattern {
-        pattern: pattern.to_owned(),
-        versions: TableVersions { version: request.documents_version, since: None },
-    };
-    let read = async {
-        let mut documents = Documents::open(storage, &place, request.columns.clone(), &policy).await?;
-        documents.leave_out(repeated_rows(storage, &request.store, dt).await?);
-        documents.texts_of([id].into()).await
-    };
-    match read.await {
-        Ok(found) => {
-            let text = found.into_values().next().flatten();
-            Ok(text.ok_or_else(|| format!("{pattern} has no text of {} any more", nearprint_explain::shown_id(id))))
-        }
-        Err(error) if is_missing(error.kind()) => Ok(Err(error.to_string())),
-        Err(error) => Err(error),
-    }
+/// Returns the bytes of the files that are as the run read them.
+fn bytes_of(files: &NightFiles) -> u64 {
+    let unchanged = files.inputs.iter().filter_map(|input| match input {
+        NightInput::Unchanged(file) => Some(file.size),
+        NightInput::Changed { .. } | NightInput::Gone { .. } => None,
+    });
+    unchanged.sum()
+}
+
+fn is_missing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::InputMissing | ErrorKind::BadData)
 }

@@ -14,6 +14,8 @@ pub(super) fn audit(global: &Global, args: &AuditArgs) -> Outcome {
     let job = JobConfig::read(&args.config)?;
     let request = AuditRequest {
         night: night_source(&job, &args.dt)?,
+        profile: job.profile_config()?,
+        analyzer_resources: job.analyzer_resources()?,
         n_sample: args.sample,
         seed: args.seed,
         n_examples: args.examples,

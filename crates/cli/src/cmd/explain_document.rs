@@ -9,7 +9,7 @@ use nearprint_pipeline::STUB;
 use nearprint_report::{DocumentRequest, ExplainedDocument, explain_document as explained};
 
 use super::pair_text::diff;
-use super::{Outcome, Session, counted, grouped};
+use super::{Outcome, Session, counted, grouped, text_source};
 use crate::args::{ExplainArgs, Global};
 use crate::command_line::command_line;
 use crate::exit_code::Failure;
@@ -28,14 +28,13 @@ pub(super) fn explain_document(global: &Global, args: &ExplainArgs, job: &JobCon
         store: job.store(None)?,
         id: id.to_owned(),
         n_examples: args.examples,
-        documents: job.documents.clone(),
-        documents_version: job.documents_version,
-        columns: job.columns()?,
+        texts: text_source(job)?,
         profile: job.profile_config()?,
         analyzer_resources: job.analyzer_resources()?,
     };
     let session = Session::new(job, global);
-    let found = session.block_on(|storage, _, _| async move { explained(&storage, &request).await })?;
+    let found =
+        session.block_on(|storage, resources, _| async move { explained(&storage, &request, &resources).await })?;
     let (night, history) = (newest(&found.history)?, &found.history);
     let representative = history.representative.as_ref();
     let next = representative.filter(|_| found.is_left_out).map(|representative| {

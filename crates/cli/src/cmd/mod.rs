@@ -40,7 +40,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nearprint_fault::{Fault, Words, and_more, counted, grouped, in_bytes};
-use nearprint_measure::NightSource;
+use nearprint_night::{NightSource, TextSource};
 use nearprint_pipeline::{FingerprintCounts, Resources};
 use nearprint_profile::ProfileError;
 use nearprint_storage::{IfExists, Progress, Requests, Storage, use_pool};
@@ -325,14 +325,15 @@ fn documents(counts: &FingerprintCounts) -> String {
 
 /// Returns a published night of a job, whose texts are read again.
 fn night_source(job: &JobConfig, dt: &str) -> Result<NightSource, Failure> {
-    Ok(NightSource {
-        dt: dt.to_owned(),
-        store: job.store(None)?,
+    Ok(NightSource { dt: dt.to_owned(), store: job.store(None)?, texts: text_source(job)? })
+}
+
+/// Returns how the texts of a job's published nights are read again.
+fn text_source(job: &JobConfig) -> Result<TextSource, Failure> {
+    Ok(TextSource {
         documents: job.documents.clone(),
         columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
-        profile: job.profile_config()?,
-        analyzer_resources: job.analyzer_resources()?,
     })
 }
 

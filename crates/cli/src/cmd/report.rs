@@ -4,16 +4,18 @@ use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
 use nearprint_fault::{Fault, percent};
+use nearprint_night::NightSource;
+use nearprint_pipeline::Resources;
 use nearprint_report::{
     INDEX_NAME, NightReport, Nights, PageLinks, ReportRequest, STALE, night_markdown, night_page, night_page_name,
     nights_page,
 };
-use nearprint_storage::{IfExists, OutputFile, Storage};
+use nearprint_storage::{IfExists, OutputFile, Progress, Storage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::night_text::text;
-use super::{Outcome, Session, counted, grouped, in_bytes, with_same_texts};
+use super::{Outcome, Session, counted, grouped, in_bytes, night_source, with_same_texts};
 use crate::args::{Global, ReportArgs, ReportFormat};
 use crate::command_line::command_line;
 use crate::exit_code::Failure;
@@ -50,13 +52,12 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
     let is_whole = args.html.is_some() || args.pages.is_some() || global.verbose > 0;
     let n_examples = args.examples.unwrap_or(if is_whole { ON_A_PAGE } else { IN_TEXT });
     let n_shown = if global.verbose > 0 { usize::MAX } else { args.examples.unwrap_or(ON_A_SCREEN) };
-    let (store, documents) = (job.store(None)?, job.documents(None)?);
     let session = Session::new(&job, global);
     let html = args.html.as_ref().map(|place| job.folder().given(place));
     let folder = args.pages.as_ref().map(|place| job.folder().given(place));
-    let request = request(&job, &args.dt, store, documents, n_examples)?;
-    let done = session.block_on(|storage, _, _| async move {
-        let night = nearprint_report::report(&storage, &request).await?;
+    let request = request(&job, night_source(&job, &args.dt)?, n_examples)?;
+    let done = session.block_on(|storage, resources, progress| async move {
+        let night = nearprint_report::report(&storage, &request, &resources, &progress).await?;
         let page = match &html {
             Some(html) => Some(write(&storage, html, &night).await?),
             None => None,
@@ -83,32 +84,25 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
 }
 
 /// Returns the request for a night of a job.
-fn request(
-    job: &JobConfig,
-    dt: &str,
-    store: String,
-    documents: String,
-    n_examples: usize,
-) -> Result<ReportRequest, Failure> {
-    Ok(ReportRequest {
-        dt: dt.to_owned(),
-        store,
-        documents,
-        columns: job.columns()?,
-        n_examples,
-        breakers: job.breakers,
-        settings: job.settings()?,
-    })
+fn request(job: &JobConfig, night: NightSource, n_examples: usize) -> Result<ReportRequest, Failure> {
+    Ok(ReportRequest { night, n_examples, breakers: job.breakers, settings: job.settings()? })
 }
 
 /// Returns the request for the page of a night that is about to run.
-pub(super) fn page_request(job: &JobConfig, dt: &str, store: &str, documents: &str) -> Result<ReportRequest, Failure> {
-    request(job, dt, store.to_owned(), documents.to_owned(), ON_A_PAGE)
+pub(super) fn page_request(job: &JobConfig, night: NightSource) -> Result<ReportRequest, Failure> {
+    request(job, night, ON_A_PAGE)
 }
 
 /// Reports a published night and writes its page.
-pub(super) async fn write_page(storage: &Storage, html: &str, request: &ReportRequest) -> Result<Page, Fault> {
-    write(storage, html, &nearprint_report::report(storage, request).await?).await
+pub(super) async fn write_page(
+    storage: &Storage,
+    html: &str,
+    request: &ReportRequest,
+    resources: &Resources,
+) -> Result<Page, Fault> {
+    // The page is no step of the night.
+    let progress = Progress::default();
+    write(storage, html, &nearprint_report::report(storage, request, resources, &progress).await?).await
 }
 
 async fn write(storage: &Storage, html: &str, night: &NightReport) -> Result<Page, Fault> {
@@ -127,9 +121,9 @@ async fn write_pages(
         std::fs::create_dir_all(path).map_err(Fault::io(path))?;
     }
     let place = |name: &str| folder.join(name).url().to_owned();
-    let own = place(&night_page_name(&request.dt));
+    let own = place(&night_page_name(&request.night.dt));
     let own = put(storage, &own, night_page(night, PageLinks::Beside)?).await?;
-    let nights = Nights::read(storage, &request.store).await?;
+    let nights = Nights::read(storage, &request.night.store).await?;
     let names = folder.names().await?;
     let index = nights_page(&nights, |dt| names.contains(&night_page_name(dt)))?;
     Ok(vec![own, put(storage, &place(INDEX_NAME), index).await?])

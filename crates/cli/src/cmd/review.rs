@@ -7,8 +7,7 @@ use console::{Term, measure_text_width};
 use nearprint_explain::shown_id;
 use nearprint_fault::{Fault, Result};
 use nearprint_measure::{
-    Answer, Answers, NightEstimate, NightSource, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review,
-    estimate_review,
+    Answer, Answers, NightEstimate, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review, estimate_review,
 };
 use nearprint_storage::{Storage, blocking};
 use schemars::JsonSchema;
@@ -47,8 +46,13 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         .dt
         .as_ref()
         .map(|dt| {
-            let night = NightSource { documents: Some(job.documents(None)?), ..night_source(&job, dt)? };
-            Ok::<_, Failure>(ReviewRequest { night, n_sample: args.sample, seed: args.seed })
+            Ok::<_, Failure>(ReviewRequest {
+                night: night_source(&job, dt)?,
+                profile: job.profile_config()?,
+                analyzer_resources: job.analyzer_resources()?,
+                n_sample: args.sample,
+                seed: args.seed,
+            })
         })
         .transpose()?;
     let session = Session::new(&job, global);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use nearprint_documents::night_pattern;
 use nearprint_explain::legible;
 use nearprint_fault::Fault;
-use nearprint_night::{RunRequest, RunStatus, RunSummary};
+use nearprint_night::{NightSource, RunRequest, RunStatus, RunSummary, TextSource};
 use nearprint_pipeline::{is_late, is_without_documents};
 use nearprint_report::ReportRequest;
 use nearprint_storage::{IfExists, OutputFile, Requests, Storage};
@@ -18,7 +18,7 @@ use super::night_summary::report_of;
 use super::night_text::text;
 use super::report::{line, page_request, write_page};
 use super::run_stale::run_stale;
-use super::{Outcome, Session, grouped};
+use super::{Outcome, Session, grouped, text_source};
 use crate::args::{Global, RunArgs};
 use crate::beside::Beside;
 use crate::command_line::command_line;
@@ -66,7 +66,9 @@ pub(super) fn run(
         let summary = done?;
         // A night that breakers stopped is not published: its page would be that of an earlier generation.
         let page = match &page {
-            Some((html, request)) if summary.breakers.is_empty() => Some(write_page(&storage, html, request).await),
+            Some((html, request)) if summary.breakers.is_empty() => {
+                Some(write_page(&storage, html, request, &resources).await)
+            }
             _ => None,
         };
         Ok::<_, Fault>((summary, page))
@@ -139,10 +141,10 @@ fn page(job: &JobConfig, args: &RunArgs, run: &RunRequest) -> Result<Option<(Str
     let Some(html) = &args.report else {
         return Ok(None);
     };
-    // The report looks for texts where the documents of all nights are. Files of a list may be anywhere.
-    let documents = job.documents(args.documents.as_ref()).unwrap_or_default();
-    let request = page_request(job, &run.dt, &run.store, &documents)?;
-    Ok(Some((job.folder().given(html), request)))
+    let documents = job.documents(args.documents.as_ref()).ok();
+    let texts = TextSource { documents, ..text_source(job)? };
+    let night = NightSource { dt: run.dt.clone(), store: run.store.clone(), texts };
+    Ok(Some((job.folder().given(html), page_request(job, night)?)))
 }
 
 /// Refuses the place of a page before any work, if the page cannot be written there.

@@ -162,7 +162,7 @@ async fn again(
         Ok(again) => run_night(storage, &again, resources, progress, engine).await,
         Err(error) => Err(error),
     };
-    let unwritten = files.leave(storage, made.as_ref()).await;
+    let unwritten = files.leave(storage, resources, made.as_ref()).await;
     made.map(|night| (night, unwritten))
 }
 

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nearprint_fault::Fault;
-use nearprint_night::RunSummary;
+use nearprint_night::{NightSource, RunSummary};
+use nearprint_pipeline::Resources;
 use nearprint_report::ReportRequest;
 use nearprint_storage::{Storage, blocking, locked};
 use serde_json::Value;
 
-use super::Meter;
 use super::night_summary::report_of;
 use super::report::{Page, page_request, write_page};
+use super::{Meter, night_source};
 use crate::args::RunArgs;
 use crate::beside::Beside;
 use crate::exit_code::{Failure, Spent};
@@ -57,9 +58,14 @@ impl NightlyFiles {
     }
 
     /// Writes the files of the night that was prepared last and came to `made`. Returns why one of a published night is unwritten.
-    pub(super) async fn leave(&self, storage: &Storage, made: Result<&RunSummary, &Fault>) -> Option<Fault> {
+    pub(super) async fn leave(
+        &self,
+        storage: &Storage,
+        resources: &Resources,
+        made: Result<&RunSummary, &Fault>,
+    ) -> Option<Fault> {
         let files = locked(&self.current).take()?;
-        files.leave(storage, made).await
+        files.leave(storage, resources, made).await
     }
 
     /// Writes the files of a night that a signal or a defect ended, if one did.
@@ -83,9 +89,8 @@ impl NightlyFiles {
 
     /// Returns the place of a night's page, and the request for it.
     fn page(&self, html: &str, dt: &str) -> Result<(String, ReportRequest), Failure> {
-        // The nights of a job without documents have lists of their own.
-        let documents = self.job.documents(None).unwrap_or_default();
-        Ok((self.job.folder().given_text(html), page_request(&self.job, dt, &self.store, &documents)?))
+        let night = NightSource { store: self.store.clone(), ..night_source(&self.job, dt)? };
+        Ok((self.job.folder().given_text(html), page_request(&self.job, night)?))
     }
 }
 
@@ -103,11 +108,11 @@ struct FilesOfNight {
 
 impl FilesOfNight {
     /// Writes the files of a night that came to `made`. Returns why one of a published night is unwritten.
-    async fn leave(self, storage: &Storage, made: Result<&RunSummary, &Fault>) -> Option<Fault> {
+    async fn leave(self, storage: &Storage, resources: &Resources, made: Result<&RunSummary, &Fault>) -> Option<Fault> {
         let page = match (made, &self.page) {
             // A night that breakers stopped is not published: its page would be that of an earlier generation.
             (Ok(night), Some((html, request))) if night.breakers.is_empty() => {
-                write_page(storage, html, request).await.map(Some)
+                write_page(storage, html, request, resources).await.map(Some)
             }
             _ => Ok(None),
         };

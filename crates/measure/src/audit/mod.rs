@@ -9,18 +9,19 @@ use arrow::array::Array;
 use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
 use nearprint_fault::Result;
+use nearprint_night::{NightSource, NightTexts, Text, Texts};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::{Resources, STUB};
-use nearprint_profile::TextFingerprinter;
+use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
+use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use losses::{EstimateError, LARGE_LOSS, Losses, LostShares, MeasuredDrop, wilson};
 
-use crate::night_texts::{NightSource, NightTexts, Text, Texts};
 use crate::random::Random;
 use crate::resemblance::{ShingleSet, Shingler};
 use nearprint_explain::excerpts;
@@ -30,6 +31,10 @@ use nearprint_explain::excerpts;
 pub struct AuditRequest {
     /// The night.
     pub night: NightSource,
+    /// The profile of the store.
+    pub profile: ProfileConfig,
+    /// The contents of the user dictionary and the stop words.
+    pub analyzer_resources: AnalyzerResources,
     /// The number of dropped documents to draw. If the night dropped no more, all of them are audited.
     pub n_sample: usize,
     /// The seed of the draw.
@@ -147,13 +152,14 @@ pub async fn audit(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<Audit> {
-    let night = &request.night;
-    let fingerprinter = TextFingerprinter::try_new(night.profile.clone(), &night.analyzer_resources)?;
+    let AuditRequest { night, profile, analyzer_resources, .. } = request;
+    let fingerprinter = TextFingerprinter::try_new(profile.clone(), analyzer_resources)?;
     let (nights, own) = night.open(storage).await?;
+    nights.refuse_other(&Configuration::new(profile, analyzer_resources, &night.texts.columns.web.html_text))?;
     let generation = own.generation.clone();
     progress.start("draw", "files", own.decisions.len() as u64);
     let (n_drops, drops) = draw(&own.decisions, request, progress).await?;
-    let reader = NightTexts::new(storage, night, resources);
+    let reader = NightTexts::new(storage, &night.texts, resources);
     let keepers = drops.iter().filter_map(|drop| drop.keeper.own()).collect();
     let wanted = drops.iter().map(|drop| drop.doc_id.as_str()).collect();
     let texts = reader.find(&nights, own, wanted, keepers, progress).await?;

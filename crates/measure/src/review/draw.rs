@@ -9,22 +9,27 @@ use futures::TryStreamExt;
 use nearprint_explain::excerpts;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
+use nearprint_night::{NightSource, NightTexts, Text};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint_batch};
-use nearprint_profile::ProfileConfig;
+use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
+use nearprint_tokenize::Resources as AnalyzerResources;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::answers::{Answers, ReviewedPair};
-use crate::night_texts::{NightSource, NightTexts, Text};
 
 /// The night to review.
 #[derive(Debug, Clone)]
 pub struct ReviewRequest {
     /// The night.
     pub night: NightSource,
+    /// The profile of the store.
+    pub profile: ProfileConfig,
+    /// The contents of the user dictionary and the stop words.
+    pub analyzer_resources: AnalyzerResources,
     /// The number of pairs to draw.
     pub n_sample: usize,
     /// The seed of the draw.
@@ -63,8 +68,10 @@ pub async fn draw_review(
     resources: &Resources,
     progress: &Progress,
 ) -> Result<ReviewDraw> {
-    let night = &request.night;
+    let ReviewRequest { night, profile, analyzer_resources, .. } = request;
+    let columns = &night.texts.columns;
     let (nights, own) = night.open(storage).await?;
+    nights.refuse_other(&Configuration::new(profile, analyzer_resources, &columns.web.html_text))?;
     let generation = own.generation.clone();
     if answers.has(&night.dt, &generation) {
         return Ok(ReviewDraw { generation, pairs: Vec::new(), n_without_texts: 0 });
@@ -72,14 +79,13 @@ pub async fn draw_review(
     progress.start("draw", "files", own.decisions.len() as u64);
     let mut drawn = Drawn { seed: request.seed, most: request.n_sample, kinds: BTreeMap::new() };
     let kept = drawn.add_drops(&own.decisions, progress).await?;
-    let texts = NightTexts::new(storage, night, resources);
+    let texts = NightTexts::new(storage, &night.texts, resources);
     let (documents, _) = texts.documents(&night.dt, own.clone()).await?;
     // The documents are open, so no place is looked at.
-    let NightSource { columns, profile, analyzer_resources, max_doc_bytes, .. } = night;
     let mut fingerprint = FingerprintRequest::of(&night.store.as_str().into(), columns, profile, analyzer_resources);
     // The rows that the night left out, because another one has their id, are no documents here either.
     (fingerprint.input.max_bad_rows, fingerprint.input.max_bad_files) = (u64::MAX, u64::MAX);
-    fingerprint.input.max_doc_bytes = own.max_doc_bytes.unwrap_or(*max_doc_bytes);
+    fingerprint.input.max_doc_bytes = own.max_doc_bytes.unwrap_or(night.texts.max_doc_bytes);
     let batch = fingerprint_batch(&fingerprint, documents, resources, progress).await?.batch;
     let (of, bits) = (profile.clone(), profile.bits);
     let drawn = blocking("draw", move || {

@@ -32,7 +32,7 @@ pub(super) struct Decided {
 impl Decided {
     pub(super) async fn read(storage: &Storage, request: &ReportRequest) -> Result<Self> {
         let mut decided = Self::default();
-        for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
+        for file in published_files(storage, &request.night.store, &request.night.dt, "decisions").await? {
             let parquet = ParquetFile::open(file).await?;
             let names: Vec<String> = parquet.schema().fields().iter().map(|f| f.name().clone()).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -58,7 +58,7 @@ impl Decided {
         if clusters.is_empty() {
             return Ok(clusters);
         }
-        for file in published_files(storage, &request.store, &request.dt, "decisions").await? {
+        for file in published_files(storage, &request.night.store, &request.night.dt, "decisions").await? {
             let parquet = ParquetFile::open(file).await?;
             let mut batches = parquet.stream(parquet.whole(&["doc_id", "decision", "cluster_id"]))?;
             while let Some(batch) = batches.try_next().await? {

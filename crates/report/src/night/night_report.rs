@@ -1,25 +1,19 @@
 //! The request for a report on a night, and its content.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use nearprint_documents::DocumentColumns;
-use nearprint_night::{Breakers, NightHistory, RunSummary};
+use nearprint_night::{Breakers, NightHistory, NightSource, RunSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hosts::HostRecord;
 
-/// The night to report, and the place of its documents.
+/// The night to report.
 #[derive(Debug, Clone)]
 pub struct ReportRequest {
     /// The night.
-    pub dt: String,
-    /// The store.
-    pub store: String,
-    /// The root of the documents, as in the run.
-    pub documents: String,
-    /// The columns of the documents, as in the run.
-    pub columns: DocumentColumns,
+    pub night: NightSource,
     /// The number of dropped documents to show, of clusters, and of quarantined rows.
     pub n_examples: usize,
     /// The job's breakers.
@@ -110,7 +104,7 @@ pub struct Example {
     pub n_same_texts: u64,
     /// The two whole texts, if both were found.
     #[serde(skip)]
-    pub texts: Option<(String, String)>,
+    pub texts: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// The distributions of the near-duplicates and clusters of a night.

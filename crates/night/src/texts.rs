@@ -6,12 +6,11 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
 use nearprint_fault::Result;
-use nearprint_night::{JoinedNights, NightFiles, NightInput};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
 use nearprint_pipeline::{Resources, STUB};
-use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{InputFile, Progress, Storage};
-use nearprint_tokenize::Resources as AnalyzerResources;
+
+use super::inputs::{NightFiles, NightInput, PublishedNights};
 
 /// A text that was looked for.
 #[derive(Debug, Clone)]
@@ -38,6 +37,17 @@ pub struct Texts {
     pub nights_are_gone: bool,
 }
 
+/// How the texts of published nights are read again: as in the run, also where a manifest does not say it.
+#[derive(Debug, Clone)]
+pub struct TextSource {
+    /// The place of the documents: below it, the paths of HTML files are their ids.
+    pub documents: Option<String>,
+    /// The columns of the documents.
+    pub columns: DocumentColumns,
+    /// The size in bytes above which a text made its row no document.
+    pub max_doc_bytes: u64,
+}
+
 /// A published night whose texts are read again.
 #[derive(Debug, Clone)]
 pub struct NightSource {
@@ -45,27 +55,17 @@ pub struct NightSource {
     pub dt: String,
     /// The store.
     pub store: String,
-    /// The place of the documents, as in the run: below it, the paths of HTML files are their ids.
-    pub documents: Option<String>,
-    /// The columns of the documents, as in the run.
-    pub columns: DocumentColumns,
-    /// The size in bytes above which a text made its row no document, as in the run.
-    pub max_doc_bytes: u64,
-    /// The profile of the store.
-    pub profile: ProfileConfig,
-    /// The contents of the user dictionary and the stop words.
-    pub analyzer_resources: AnalyzerResources,
+    /// How texts are read.
+    pub texts: TextSource,
 }
 
 impl NightSource {
     /// Opens the night and those that it was joined with, and returns its own files too.
     ///
     /// # Errors
-    /// The night is not published, the profile is not that of the store, or a manifest cannot be read.
-    pub async fn open(&self, storage: &Storage) -> Result<(JoinedNights, NightFiles)> {
-        let html_text = &self.columns.web.html_text;
-        let configuration = Configuration::new(&self.profile, &self.analyzer_resources, html_text);
-        let nights = JoinedNights::open(storage, &self.store, &self.dt, &configuration).await?;
+    /// The night is not published, or a manifest cannot be read.
+    pub async fn open(&self, storage: &Storage) -> Result<(PublishedNights, NightFiles)> {
+        let nights = PublishedNights::open(storage, &self.store, &self.dt).await?;
         let own = nights.files(&self.dt).await?;
         Ok((nights, own))
     }
@@ -75,15 +75,16 @@ impl NightSource {
 #[derive(Debug)]
 pub struct NightTexts<'a> {
     storage: &'a Storage,
-    night: &'a NightSource,
+    source: &'a TextSource,
     limits: ReadLimits,
 }
 
 impl<'a> NightTexts<'a> {
-    /// Creates a reader of the texts of a night and of those that it was joined with, within the memory of a command.
-    pub fn new(storage: &'a Storage, night: &'a NightSource, resources: &Resources) -> Self {
+    /// Creates a reader of texts, within the memory of a command.
+    #[must_use]
+    pub fn new(storage: &'a Storage, source: &'a TextSource, resources: &Resources) -> Self {
         let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
-        Self { storage, night, limits }
+        Self { storage, source, limits }
     }
 }
 
@@ -95,7 +96,7 @@ impl NightTexts<'_> {
     /// A manifest, or a file that has not changed, cannot be read.
     pub async fn find(
         &self,
-        nights: &JoinedNights,
+        nights: &PublishedNights,
         own: NightFiles,
         mut wanted: BTreeSet<&str>,
         mut keepers: BTreeSet<&str>,
@@ -127,22 +128,26 @@ impl NightTexts<'_> {
     /// # Errors
     /// A file that has not changed cannot be read.
     pub async fn documents(&self, dt: &str, files: NightFiles) -> Result<(Documents, Text)> {
-        let (mut unchanged, mut missing) = (Vec::new(), Text::NotFound);
+        let (mut unchanged, mut changed, mut gone) = (Vec::new(), Vec::new(), Vec::new());
         for input in files.inputs {
             match input {
                 NightInput::Unchanged(file) => unchanged.push(file),
-                NightInput::Changed { url, reason } => {
-                    tracing::warn!(url, "{reason}: it is not read");
-                    missing = Text::Changed;
-                }
-                NightInput::Gone { url } => tracing::warn!(url, "the night was made from it, and it is gone"),
+                NightInput::Changed { url, reason } => changed.push((url, reason)),
+                NightInput::Gone { url } => gone.push(url),
             }
         }
-        let mut columns = self.night.columns.clone();
-        let place = self.night.documents.as_ref().map(|documents| night_pattern(documents, dt));
+        if let Some((url, reason)) = changed.first() {
+            tracing::warn!(dt, n_files = changed.len(), url, "{reason}: no changed file is read");
+        }
+        if let Some(url) = gone.first() {
+            tracing::warn!(dt, n_files = gone.len(), url, "the night was made from files that are gone");
+        }
+        let missing = if changed.is_empty() { Text::NotFound } else { Text::Changed };
+        let mut columns = self.source.columns.clone();
+        let place = self.source.documents.as_ref().map(|documents| night_pattern(documents, dt));
         let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
         columns.web.root = files.html_root.or_else(|| base.as_ref().map(WebPages::root_of));
-        let max_doc_bytes = files.max_doc_bytes.unwrap_or(self.night.max_doc_bytes);
+        let max_doc_bytes = files.max_doc_bytes.unwrap_or(self.source.max_doc_bytes);
         let mut documents = Documents::of_files(unchanged, columns, max_doc_bytes).await?;
         documents.limit(self.limits.clone());
         documents.leave_out(files.left_out);
@@ -150,7 +155,15 @@ impl NightTexts<'_> {
     }
 
     /// Returns the texts of documents of a night.
-    async fn texts_of(&self, dt: &str, files: NightFiles, wanted: BTreeSet<&str>) -> Result<BTreeMap<String, Text>> {
+    ///
+    /// # Errors
+    /// A file that has not changed cannot be read.
+    pub async fn texts_of(
+        &self,
+        dt: &str,
+        files: NightFiles,
+        wanted: BTreeSet<&str>,
+    ) -> Result<BTreeMap<String, Text>> {
         if wanted.is_empty() {
             return Ok(BTreeMap::new());
         }
