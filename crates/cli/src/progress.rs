@@ -34,6 +34,8 @@ pub fn init_logging(global: &Global) -> Result<(), Failure> {
     assert_eq!(directives.len(), silent.len(), "one that is no directive would not silence what logs keys");
     let filter = directives.into_iter().fold(filter, EnvFilter::add_directive);
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // A log that cannot be written, on a full disk or behind a reader that is gone, ends no night.
+    let subscriber = subscriber.log_internal_errors(false);
     // A second initialisation is only possible in tests.
     let _ = match global.log_format {
         LogFormat::Text => subscriber.with_ansi(terminal && !no_color()).try_init(),

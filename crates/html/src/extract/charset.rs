@@ -16,9 +16,13 @@ const BEFORE_FIRST: usize = 256;
 const ESCAPE: u8 = 0x1b;
 
 /// Decodes a page. The character set is that of its byte order mark; or that of `content_type`, the field of the HTTP
-/// header; or that of its `<meta>`; or one that is detected. A page that was saved as UTF-8 often keeps a `<meta>` that
-/// names its former character set. So 16 characters beyond ASCII, if the whole page is valid UTF-8, count more than the
-/// `<meta>`. Bytes that are no characters become U+FFFD.
+/// header; or that of its `<meta>`; or one that is detected. Bytes that are no characters become U+FFFD.
+///
+/// Names are often wrong: servers give one to all pages, and a page that was saved as UTF-8 keeps that of its former
+/// character set. In the wrong one, letters become symbols or U+FFFD, which are no features, and different pages look alike.
+/// So bytes that tell count more than names: UTF-16 by the zeros of its markup, UTF-8 if the whole page is valid with 16
+/// characters beyond ASCII. `UTF-8` is no name for a page that has 16 places which are none, and fewer characters beyond
+/// ASCII that are.
 ///
 /// ```
 /// use nearprint_html::decode;
@@ -28,11 +32,36 @@ const ESCAPE: u8 = 0x1b;
 /// ```
 #[must_use]
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
-    let named = || content_type.and_then(|value| of_label(value.as_bytes()));
-    let of_bytes = || is_surely_utf8(bytes).then_some(UTF_8).or_else(|| of_meta(bytes));
-    let encoding = named().or_else(of_bytes).unwrap_or_else(|| detect(bytes));
+    let fits = |named: &&'static Encoding| *named != UTF_8 || !is_surely_not_utf8(bytes);
+    let of_header = || content_type.and_then(|value| of_label(value.as_bytes())).filter(fits);
+    let of_bytes = || wide(bytes).or_else(|| is_surely_utf8(bytes).then_some(UTF_8));
+    let encoding = of_bytes().or_else(of_header).or_else(|| of_meta(bytes).filter(fits));
     // A byte order mark takes precedence.
-    encoding.decode(bytes).0
+    encoding.unwrap_or_else(|| detect(bytes)).decode(bytes).0
+}
+
+/// Returns the form of UTF-16 in which bytes are markup: every other byte of it is zero.
+fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
+    let (pairs, _) = bytes[..bytes.len().min(PRESCAN_BYTES)].as_chunks::<2>();
+    let most = |is_wide: &dyn Fn(&[u8; 2]) -> bool| 2 * pairs.iter().filter(|pair| is_wide(pair)).count() > pairs.len();
+    match () {
+        () if most(&|[low, high]| *high == 0 && *low != 0) => Some(UTF_16LE),
+        () if most(&|[high, low]| *high == 0 && *low != 0) => Some(UTF_16BE),
+        () => None,
+    }
+}
+
+/// Returns whether bytes are no UTF-8, which may have a few faults.
+fn is_surely_not_utf8(bytes: &[u8]) -> bool {
+    if str::from_utf8(bytes).is_ok() {
+        return false;
+    }
+    let (mut n_characters, mut n_faults) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        n_characters += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        n_faults += usize::from(!chunk.invalid().is_empty());
+    }
+    n_faults >= SURE_CHARACTERS && n_faults > n_characters
 }
 
 /// Returns whether bytes are valid UTF-8 that no text in another character set would be by chance. They may end within a
@@ -68,8 +97,7 @@ fn of_metas(head: &[u8], is_lenient: bool) -> Option<&'static Encoding> {
         {
             // Bytes in which an ASCII `<meta>` was read are not UTF-16.
             let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
-            return Some(if is_wide { UTF_8 } else { encoding })
-                .map(|e| if e == X_USER_DEFINED { WINDOWS_1252 } else { e });
+            return Some(if is_wide { UTF_8 } else { encoding });
         }
         rest = &rest[tag.len().max(1)..];
     }
@@ -82,7 +110,7 @@ fn of_attributes(mut rest: &[u8], is_lenient: bool) -> Option<&'static Encoding>
     let (mut of_content, mut is_field) = (None, false);
     while let Some((name, value, behind)) = attribute(rest) {
         match name {
-            b"charset" => return Encoding::for_label_no_replacement(value),
+            b"charset" => return known(value),
             b"content" => {
                 of_content = of_content.or_else(|| of_label(value));
                 is_field |=
@@ -120,10 +148,17 @@ fn attribute(tag: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
 }
 
-/// Returns the character set that a value names. Browsers show one U+FFFD for pages in some character sets that are no
-/// longer used, such as `hz-gb-2312`. Those are taken as unknown: different pages must not look alike.
+/// Returns the character set that a value names.
 fn of_label(value: &[u8]) -> Option<&'static Encoding> {
-    label_in(value).and_then(Encoding::for_label_no_replacement)
+    label_in(value).and_then(known)
+}
+
+/// Returns the character set of a name. Browsers show one U+FFFD for pages in some character sets that are no longer used, such
+/// as `hz-gb-2312`. Those are taken as unknown: different pages must not look alike. For the same reason `x-user-defined`, whose
+/// characters are no letters, is what browsers take a `<meta>` with this name for.
+fn known(label: &[u8]) -> Option<&'static Encoding> {
+    let encoding = Encoding::for_label_no_replacement(label)?;
+    Some(if encoding == X_USER_DEFINED { WINDOWS_1252 } else { encoding })
 }
 
 /// Returns what follows `charset=`.
@@ -160,7 +195,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use encoding_rs::{BIG5, EUC_KR, GB18030, SHIFT_JIS, WINDOWS_1251};
+    use encoding_rs::{BIG5, EUC_KR, GB18030, KOI8_R, SHIFT_JIS, WINDOWS_1251, WINDOWS_1255, WINDOWS_1256};
 
     use super::decode;
 
@@ -204,6 +239,49 @@ mod tests {
         assert!(decode(cut, None).starts_with(&format!("{meta}今天天气很好")));
         // These two bytes are a character in both.
         assert_eq!(decode(b"<meta charset=gb2312>\xd6\xb0", None), "<meta charset=gb2312>职");
+    }
+
+    #[test]
+    fn a_page_that_is_no_utf8_is_not_read_so_whoever_says_it() {
+        let hebrew = "היום מזג האוויר טוב מאוד, והלכנו לטייל בפארק שבו שיחקו ילדים רבים כל היום.";
+        let arabic = "الطقس اليوم جميل جدا، وذهبنا للتنزه في الحديقة حيث كان الأطفال يلعبون طوال اليوم.";
+        for (encoding, text) in
+            [(WINDOWS_1251, RUSSIAN), (KOI8_R, RUSSIAN), (WINDOWS_1255, hebrew), (WINDOWS_1256, arabic)]
+        {
+            let (name, (body, ..)) = (encoding.name(), encoding.encode(text));
+            let header = Some("text/html; charset=utf-8");
+            for (meta, header) in [
+                (format!("<meta charset={name}>"), header),
+                ("<meta charset=utf-8>".to_owned(), header),
+                ("<meta charset=utf-8>".to_owned(), None),
+                (String::new(), header),
+            ] {
+                let page = [meta.as_bytes(), &body].concat();
+                assert_eq!(decode(&page, header), format!("{meta}{text}"), "{name}, {meta}, {header:?}");
+            }
+        }
+        // A page with a few faults stays what it says.
+        let faulty = [RUSSIAN.as_bytes(), b"\xff \xff \xff"].concat();
+        assert_eq!(decode(&faulty, Some("text/html; charset=utf-8")), format!("{RUSSIAN}\u{fffd} \u{fffd} \u{fffd}"));
+        let (text, bytes) = ("é".repeat(20), [0xe9; 20]);
+        assert_eq!(decode(&bytes, Some("text/html; charset=x-user-defined")), text);
+    }
+
+    #[test]
+    fn a_page_that_is_utf8_or_utf16_is_read_so_whatever_its_header_says() {
+        for header in ["iso-8859-1", "gbk", "utf-16"] {
+            let header = format!("text/html; charset={header}");
+            assert_eq!(decode(CHINESE.as_bytes(), Some(&header)), CHINESE, "{header}");
+        }
+        let page = format!("<!doctype html><meta charset=utf-16><title>1</title><p>{CHINESE}</p>");
+        let units = || page.encode_utf16();
+        let (little, big): (Vec<u8>, Vec<u8>) =
+            (units().flat_map(u16::to_le_bytes).collect(), units().flat_map(u16::to_be_bytes).collect());
+        for header in [None, Some("text/html"), Some("text/html; charset=utf-8"), Some("text/html; charset=utf-16be")] {
+            assert_eq!(decode(&little, header), page, "{header:?}");
+            assert_eq!(decode(&big, header), page, "{header:?}");
+        }
+        assert_eq!(decode(b"a\0b", None), "a\0b", "a zero is no sign of UTF-16");
     }
 
     #[test]
