@@ -89,6 +89,32 @@ fn copies_of_one_night_that_were_edited_or_cut_are_found_by_their_texts() {
     assert!(lost[&url("cut")] < 0.001 && (0.03..0.1).contains(&lost[&url("walled")]), "{lost:?}");
     expect(&nearprint_in(night.path(), &["check", "--config", "job.toml"]), 0, &[]);
 
+    // Wherever near-duplicates are reported, they are among them.
+    let report = |more: &[&str]| {
+        let args = [&["report", "--config", "job.toml", "--dt", DAY], more].concat();
+        nearprint_in(night.path(), &args).expect_success()
+    };
+    let reported = report(&["--json"]).json();
+    let of_losses = reported["distributions"]["near_by_lost_hundredth"].as_array().unwrap();
+    let n_near: u64 = ["drop_near", "drop_contained"].iter().filter_map(|key| reported["by_reason"][key].as_u64()).sum();
+    assert_eq!(of_losses.iter().map(|n| n.as_u64().unwrap()).sum::<u64>(), n_near, "{reported}");
+    assert!(report(&[]).stdout.contains("Dropped (contained at distance "), "{}", report(&[]).stdout);
+    assert!(report(&[]).stdout.contains(", losing "), "{}", report(&[]).stdout);
+    assert!(report(&["--format", "md"]).stdout.contains(&format!("| `{}` | `{}` |", url("walled"), url("article"))));
+    report(&["--pages", "pages"]);
+    let page = |name: &str| std::fs::read_to_string(night.path().join("pages").join(name)).unwrap();
+    let of_page = format!("{n_near} of {n_near} dropped near-duplicates");
+    assert!(page(&format!("{DAY}.html")).contains(&of_page), "{}", page(&format!("{DAY}.html")));
+    assert!(!page("index.html").contains("<td class=\"n\">–</td>"), "{}", page("index.html"));
+    let audited = nearprint_in(night.path(), &["audit", "--config", "job.toml", "--dt", DAY, "--json"]);
+    assert_eq!(audited.expect_success().json()["near"]["n"], n_near);
+    let drawn = ["review", "--config", "job.toml", "--dt", DAY, "--answers", "answers.jsonl"];
+    nearprint_in(night.path(), &drawn);
+    let answers = std::fs::read_to_string(night.path().join("answers.jsonl")).unwrap();
+    assert_eq!(answers.matches("\"is_drop\":true").count() as u64, n_near, "{answers}");
+    let explained = nearprint_in(night.path(), &["explain", &url("walled"), "--config", "job.toml"]).expect_success();
+    assert!(explained.stdout.contains(", loses "), "{}", explained.stdout);
+
     // `explain` says what decided.
     let place = night.path().join(format!("documents/dt={DAY}"));
     let said = nearprint_in(

@@ -32,7 +32,7 @@ pub use operators::reduce::SpillStats;
 pub use remaining_time::RemainingTime;
 pub use resources::Resources;
 pub use stages::changes::{DecidedNight, Forgetting, NightsChange};
-pub use stages::decide::{ClusterRule, DecisionBasis, DecisionCounts, Decisions, StarQuality};
+pub use stages::decide::{ClusterRule, DecisionBasis, DecisionCounts, Decisions, StarQuality, is_near_duplicate};
 pub use stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 pub use stages::families::Families;
 pub use stages::fingerprint::{

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nearprint_explain::{legible, shown_id};
 use nearprint_fault::percent;
 use nearprint_night::{DocumentHistory, DocumentNight, Representative, Standing};
-use nearprint_pipeline::STUB;
+use nearprint_pipeline::{STUB, is_near_duplicate};
 use nearprint_report::{DocumentRequest, ExplainedDocument, explain_document as explained};
 
 use super::pair_text::diff;
@@ -105,8 +105,8 @@ fn line(out: &mut String, night: &DocumentNight) {
     let by = night.canonical_id.as_ref().map_or(String::new(), |id| {
         let store = night.reference.as_ref().map_or(String::new(), |store| format!(" of reference {}", legible(store)));
         let distance = night.distance.map(|distance| format!("distance {distance}"));
-        let lost =
-            night.lost_share.filter(|_| decided == "near").map(|share| format!("loses {} of it", percent(share)));
+        let lost = night.lost_share.filter(|_| is_near_duplicate(&decided));
+        let lost = lost.map(|share| format!("loses {} of it", percent(share)));
         let how: Vec<String> = distance.into_iter().chain(lost).collect();
         let how = if how.is_empty() { String::new() } else { format!("  ({})", how.join(", ")) };
         format!("{}{store}{how}", shown_id(id))

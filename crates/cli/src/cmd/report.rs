@@ -166,7 +166,7 @@ fn text_of(night: &NightReport, n_shown: usize, details: bool) -> String {
     }
     for example in night.examples.iter().take(n_shown) {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
-        let lost = example.lost_share.filter(|_| example.reason == "near");
+        let lost = example.lost_share.filter(|_| example.is_near());
         let lost = lost.map_or(String::new(), |share| format!(", losing {} of its features", percent(share)));
         let more = with_same_texts(example.n_same_texts);
         let _ = writeln!(out, "\nDropped ({}{distance}{lost}){more}", example.reason);

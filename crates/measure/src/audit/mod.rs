@@ -12,7 +12,7 @@ use nearprint_fault::Result;
 use nearprint_night::{NightSource, NightTexts, Text, Texts};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
-use nearprint_pipeline::{Resources, STUB};
+use nearprint_pipeline::{Resources, STUB, is_near_duplicate};
 use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tokenize::Resources as AnalyzerResources;
@@ -113,7 +113,7 @@ pub struct AuditedDrop {
     pub canonical_id: String,
     /// The night of the keeper.
     pub canonical_dt: String,
-    /// `exact` or `near`.
+    /// `exact`, `near` or `contained`.
     pub reason: String,
     /// The lost share that the night published, an estimate. `None` means that it has none.
     pub estimated_lost_share: Option<f64>,
@@ -323,7 +323,7 @@ fn measure(fingerprinter: &TextFingerprinter, pairs: Vec<Pair>, n_examples: usiz
         }
     }
     let worst = worst.into_iter().map(|(_, listed)| listed).collect();
-    let is_near = pairs.iter().map(|pair| pair.drop.reason == "near");
+    let is_near = pairs.iter().map(|pair| is_near_duplicate(&pair.drop.reason));
     Ok(MeasuredDrops { drops: is_near.zip(drops).collect(), worst })
 }
 

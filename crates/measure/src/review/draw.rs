@@ -12,7 +12,7 @@ use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
 use nearprint_night::{NightSource, NightTexts, Text};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
-use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint_batch};
+use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint_batch, is_near_duplicate};
 use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
 use nearprint_tasks::QueryBatch;
@@ -208,7 +208,7 @@ impl Drawn {
                         kept_ids.insert(ids.value(row).to_owned());
                     }
                     // Texts of reference stores are not read, and forgotten documents have none.
-                    let is_near = reasons.value(row) == "near" && decisions.value(row) == "drop";
+                    let is_near = is_near_duplicate(reasons.value(row)) && decisions.value(row) == "drop";
                     if !is_near || references.is_valid(row) || canonical.is_null(row) || distances.is_null(row) {
                         continue;
                     }

@@ -161,6 +161,25 @@ pub struct DecisionCounts {
 /// The decision about a document that another one represents, and about a stub.
 const DROP: &str = "drop";
 
+/// Returns whether the reason of a decision is that of a near-duplicate: the canonical document has another text, which is
+/// near or contains this one.
+#[must_use]
+pub fn is_near_duplicate(reason: &str) -> bool {
+    matches!(reason, NEAR | CONTAINED)
+}
+
+const NEAR: &str = "near";
+const CONTAINED: &str = "contained";
+
+impl DecisionCounts {
+    /// Returns the number of documents that are dropped as near-duplicates.
+    #[must_use]
+    pub fn n_near_duplicates(&self) -> u64 {
+        let is_counted = |name: &str| name.strip_prefix("drop_").is_some_and(is_near_duplicate);
+        self.by_reason.iter().filter(|(name, _)| is_counted(name)).map(|(_, n)| n).sum()
+    }
+}
+
 impl Outcome {
     fn decision(self) -> &'static str {
         match self {
@@ -178,8 +197,8 @@ impl Outcome {
             Self::Fuller => "fuller",
             Self::TooShort => "too_short",
             Self::Exact => "exact",
-            Self::Near => "near",
-            Self::Contained => "contained",
+            Self::Near => NEAR,
+            Self::Contained => CONTAINED,
         }
     }
 }
@@ -358,7 +377,7 @@ impl Decisions {
 
     /// Returns whether a document is dropped for another one that has another text.
     pub fn is_near(&self, row: u32) -> bool {
-        matches!(self.rows[row as usize].outcome, Outcome::Near | Outcome::Contained)
+        is_near_duplicate(self.reason(row))
     }
 
     /// Returns the numbers of decisions, with those about stubs, and of clusters.

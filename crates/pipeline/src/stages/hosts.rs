@@ -73,8 +73,7 @@ pub fn count_hosts(
         }
         match decisions.reason(row) {
             _ if decisions.is_kept(row) => host.n_keep += 1,
-            // A document that another one contains is near it.
-            "near" | "contained" => host.n_near += 1,
+            _ if decisions.is_near(row) => host.n_near += 1,
             "exact" => host.n_exact += 1,
             _ => host.n_skip += 1,
         }

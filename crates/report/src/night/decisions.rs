@@ -9,6 +9,7 @@ use nearprint_fault::Result;
 use nearprint_night::{MeanLoss, published_files};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::is_near_duplicate;
 use nearprint_storage::Storage;
 
 use super::night_report::{Distributions, Example, LargeCluster, ReportRequest};
@@ -110,7 +111,7 @@ impl Decided {
             }
             let lost_share = lost.is_valid(i).then(|| lost.value(i));
             let distance = distances.is_valid(i).then(|| distances.value(i));
-            let is_near = reasons.value(i) == "near";
+            let is_near = is_near_duplicate(reasons.value(i));
             if is_near {
                 self.count(distance, lost_share);
             }

@@ -10,6 +10,7 @@ use nearprint_fault::{Result, counted, grouped, percent};
 use nearprint_night::{NightRecord, published_files, published_nights};
 use nearprint_parquet::schema::LOST_SHARE;
 use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_pipeline::is_near_duplicate;
 use nearprint_storage::Storage;
 
 use super::hosts::{HostRecord, largest_hosts};
@@ -73,7 +74,8 @@ async fn mean_loss(storage: &Storage, store: &str, dt: &str) -> Result<Option<f6
         while let Some(batch) = batches.try_next().await? {
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (reasons, lost) = (columns.strings("reason")?, columns.primitive::<Float64Type>(LOST_SHARE)?);
-            for row in (0..batch.num_rows()).filter(|&row| reasons.value(row) == "near" && lost.is_valid(row)) {
+            let is_known = |&row: &usize| is_near_duplicate(reasons.value(row)) && lost.is_valid(row);
+            for row in (0..batch.num_rows()).filter(is_known) {
                 sum += lost.value(row);
                 n += 1;
             }

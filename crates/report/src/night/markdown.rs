@@ -38,7 +38,7 @@ pub fn night_markdown(night: &NightReport) -> String {
 }
 
 fn weakest(out: &mut String, night: &NightReport) {
-    let mut near = night.examples.iter().filter(|example| example.reason == "near").peekable();
+    let mut near = night.examples.iter().filter(|example| example.is_near()).peekable();
     if near.peek().is_some() {
         let _ = writeln!(out, "\n| weakest drops | kept instead | distance | lost |\n|---|---|---:|---:|");
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nearprint_night::{Breakers, NightHistory, NightSource, RunSummary};
+use nearprint_pipeline::is_near_duplicate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -94,7 +95,7 @@ pub struct Example {
     pub distance: Option<i32>,
     /// The share of its features that the document loses with the canonical one. `None` means that it is unknown.
     pub lost_share: Option<f64>,
-    /// `exact` or `near`.
+    /// `exact`, `near` or `contained`.
     pub reason: String,
     /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
     /// not found; those of reference stores are not looked for.
@@ -105,6 +106,14 @@ pub struct Example {
     /// The two whole texts, if both were found.
     #[serde(skip)]
     pub texts: Option<(Arc<str>, Arc<str>)>,
+}
+
+impl Example {
+    /// Returns whether it is a near-duplicate of the canonical document, and no exact copy.
+    #[must_use]
+    pub fn is_near(&self) -> bool {
+        is_near_duplicate(&self.reason)
+    }
 }
 
 /// The distributions of the near-duplicates and clusters of a night.

@@ -188,9 +188,8 @@ fn trend_row(record: &NightRecord) -> Markup {
 }
 
 fn weakest(night: &NightReport) -> Markup {
-    let near: Vec<&Example> = night.examples.iter().filter(|example| example.reason == "near").collect();
-    // A reason without documents is not listed.
-    let n_near = night.summary.counts.decisions.by_reason.get("drop_near").copied().unwrap_or_default();
+    let near: Vec<&Example> = night.examples.iter().filter(|example| example.is_near()).collect();
+    let n_near = night.summary.counts.decisions.n_near_duplicates();
     let body = html! {
         @if near.is_empty() {
             p { @if n_near == 0 { "No near-duplicate was dropped." } @else { (counted(n_near, "near-duplicate")) " dropped; none is shown here." } }
