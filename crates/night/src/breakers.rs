@@ -19,8 +19,8 @@ pub struct Breakers {
     pub max_source_loss: f64,
     /// The number of documents below which a source is not looked at.
     pub min_source_documents: u64,
-    /// The largest difference between the share of dropped documents and its median over the nights before. 1 means
-    /// any.
+    /// The largest difference between the share of dropped documents, stubs not counted, and its median over the nights
+    /// before. 1 means any.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub max_rate_change: f64,
     /// The largest mean of the lost shares of the documents that are dropped as near-duplicates. 1 means any. Nights in
@@ -379,7 +379,7 @@ impl TrippedBreaker {
                 )
             }
             Evidence::RateChange(DropRate { share, median, .. }) => format!(
-                "{} of the documents are dropped, the median of the nights before is {}, a change of {} is allowed",
+                "{} of the documents are dropped, stubs not counted, the median of the nights before is {}, a change of {} is allowed",
                 percent(*share),
                 percent(*median),
                 percent(limit)
@@ -405,7 +405,8 @@ fn of_source(source: &str) -> String {
 /// The values that the breakers look at.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredNight {
-    /// The cluster with the most different texts.
+    /// The cluster with the most different texts. Reports do not measure it: published files do not say which texts are
+    /// equal.
     pub largest_cluster: Option<LargestCluster>,
     /// The sources with enough documents that lose the largest shares, the worst first.
     pub worst_sources: Vec<SourceLoss>,
@@ -548,7 +549,7 @@ pub struct SourceLoss {
 /// The share of dropped documents, compared with the nights before.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DropRate {
-    /// The share among the night's documents.
+    /// The share among the night's documents. Stubs do not count as dropped.
     pub share: f64,
     /// The median share of the nights before.
     pub median: f64,
@@ -598,8 +599,15 @@ impl MeasuredNight {
     ) -> Self {
         Self {
             largest_cluster: largest_cluster(batch, decisions),
-            worst_sources: worst(hosts.iter().map(counted), breakers.min_source_documents),
             lost_share: mean_loss(batch, decisions).filter(|_| loss != LossLimit::NONE),
+            ..Self::of_hosts(hosts, breakers)
+        }
+    }
+
+    /// Measures what the counts of the sources say.
+    pub(crate) fn of_hosts(hosts: &[HostCounts], breakers: &Breakers) -> Self {
+        Self {
+            worst_sources: worst(hosts.iter().map(counted), breakers.min_source_documents),
             largest_text: largest_text(hosts, breakers.min_source_documents),
             ..Self::default()
         }

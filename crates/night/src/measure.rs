@@ -12,28 +12,39 @@ use super::breakers::{
     StubShare, worst_listed,
 };
 use super::manifest::Manifest;
-use super::published::{dataset_files, generation};
-use super::request::RunRequest;
-use super::summary::RunCounts;
+use super::published::{dataset_files, generation, open_store, published};
+use super::summary::{RunCounts, RunSummary};
 
 impl MeasuredNight {
-    /// Measures a published night from what its manifest and those of the nights before it say, the newest of these first.
-    /// `lost_share` is what its decisions say. The largest cluster and the most frequent text are not measured, and of sources
-    /// only those that the manifest lists.
-    #[must_use]
-    pub fn of_published(
-        counts: &RunCounts,
-        before: &[RunCounts],
+    /// Measures a published night, from the manifests and the datasets `hosts` of this night and of those before it.
+    /// `lost_share` is what its decisions say. The cluster with the most different texts is not measured: published files do
+    /// not say which texts are equal. Of a night of release 0.2.0, which has no `hosts`, only the sources are looked at that
+    /// its manifest lists.
+    ///
+    /// # Errors
+    /// The night is not published, or a file of its `hosts` cannot be read. What cannot be read of the nights before is left
+    /// out, with a warning.
+    pub async fn of_published(
+        storage: &Storage,
+        store: &str,
+        night: &RunSummary,
         lost_share: Option<MeanLoss>,
         breakers: &Breakers,
-    ) -> Self {
-        let before = &before[..before.len().min(breakers.trailing_nights)];
-        Self {
-            worst_sources: worst_listed(&counts.sources, breakers.min_source_documents),
-            lost_share: lost_share.filter(MeanLoss::is_enough),
-            ..Self::default()
+    ) -> Result<Self> {
+        let (store, counts) = (open_store(storage, store).await?, &night.counts);
+        let files = dataset_files(storage, &store, published(&store, &night.dt)?, "hosts").await?;
+        let has_hosts = !files.is_empty();
+        let mut hosts = Vec::new();
+        for file in files {
+            let is_large = |host: &HostCounts| host.n_documents >= breakers.min_source_documents;
+            read_hosts(file, |host| hosts.extend(Some(host).filter(is_large))).await?;
         }
-        .compared(counts, before, breakers, true)
+        let mut measured = Self { lost_share: lost_share.filter(MeanLoss::is_enough), ..Self::of_hosts(&hosts, breakers) };
+        if !has_hosts {
+            measured.worst_sources = worst_listed(&counts.sources, breakers.min_source_documents);
+        }
+        measured.compare(storage, &store, &night.dt, breakers, (counts, hosts.as_slice(), true)).await;
+        Ok(measured)
     }
 
     /// Adds what counts alone say, and the comparison with those of the nights before.
@@ -50,17 +61,19 @@ impl MeasuredNight {
         }
     }
 
-    /// Adds the comparison with the nights before, from their manifests. A manifest that cannot be read is a warning.
+    /// Adds the comparison with the nights before, from their manifests and the counts of their sources. What cannot be read
+    /// is a warning. `hosts` are the sources with enough documents, or more.
     pub(crate) async fn compare(
         &mut self,
         storage: &Storage,
         store: &Store,
-        request: &RunRequest,
-        (counts, hosts): (&RunCounts, &[HostCounts]),
+        dt: &str,
+        breakers: &Breakers,
+        (counts, hosts, allow_empty): (&RunCounts, &[HostCounts], bool),
     ) {
         let mut before = Vec::new();
-        let mut sources = SourceShares::of(hosts, &request.breakers);
-        for night in store.before(&request.dt).into_iter().rev().take(request.breakers.trailing_nights) {
+        let mut sources = SourceShares::of(hosts, breakers);
+        for night in store.before(dt).into_iter().rev().take(breakers.trailing_nights) {
             match night_counts(storage, night).await {
                 Ok(counts) => before.push(counts),
                 Err(error) => {
@@ -72,7 +85,7 @@ impl MeasuredNight {
             }
         }
         self.fallen_source = sources.fallen();
-        *self = std::mem::take(self).compared(counts, &before, &request.breakers, request.input.allow_empty);
+        *self = std::mem::take(self).compared(counts, &before, breakers, allow_empty);
     }
 }
 

@@ -214,8 +214,8 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
     let documents = std::mem::take(&mut plan.documents);
     let temp = work.resources.temp_dir()?;
     let mut staged = Staging::new(work, request, &plan, temp.path())?.stage(documents).await?;
-    let counted = (&staged.counts, staged.hosts.as_slice());
-    staged.measured.compare(work.storage, &plan.store, request, counted).await;
+    let counted = (&staged.counts, staged.hosts.as_slice(), request.input.allow_empty);
+    staged.measured.compare(work.storage, &plan.store, &request.dt, &request.breakers, counted).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
         return Ok(Attempt::Done(Box::new(stopped(request, &plan, staged, tripped))));

@@ -93,8 +93,8 @@ pub async fn report(
         let text = cluster.kept.first().and_then(text_of);
         cluster.excerpt = text.map(|text| excerpts(text, text, CLUSTER_CHARS, 0).0);
     }
-    let before: Vec<_> = history.before.iter().rev().map(|night| night.counts.clone()).collect();
-    let measured = MeasuredNight::of_published(&summary.counts, &before, decided.mean_loss(), &request.breakers);
+    let loss = decided.mean_loss();
+    let measured = MeasuredNight::of_published(storage, store, &summary, loss, &request.breakers).await?;
     let nights: Vec<&str> = history.before.iter().map(|night| night.dt.as_str()).collect();
     let nights = &nights[nights.len().saturating_sub(HOST_NIGHTS)..];
     let hosts = largest_hosts(storage, store, dt, nights).await?;
