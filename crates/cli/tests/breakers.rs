@@ -155,7 +155,44 @@ fn a_source_of_far_fewer_texts_than_before_stops_a_night_that_is_usual_as_a_whol
     let done = night.run(DT, &["--max-text-share", "1"]);
     expect_stopped(&night, &done, "max_source_fall", "--max-source-fall");
     assert_eq!(done.json()["breakers"][0]["evidence"]["source"], "site.example");
-    night.run(DT, &["--max-source-fall", "1"]).expect_success();
+    let run = night.run(DT, &["--max-source-fall", "1"]).expect_success().json();
+
+    // A report measures it again, from what is published. Which texts a cluster has is not.
+    let report = |more: &[&str]| {
+        let args = [&["report", "--config", "job.toml", "--dt", DT, "--html", "page.html"], more].concat();
+        nearprint_in(night.path(), &args).expect_success()
+    };
+    let published = |mut summary: serde_json::Value| {
+        let mut measured = summary["measured"].take();
+        measured.as_object_mut().unwrap().remove("largest_cluster");
+        measured
+    };
+    assert_eq!(published(report(&["--json"]).json()), published(run));
+    let said = report(&[]).stdout;
+    let beyond = "in the nights before: beyond the limit, more than a fall of 90.0 % stops a night (max_source_fall)";
+    assert!(said.contains(beyond), "{said}");
+    let page = std::fs::read_to_string(night.path().join("page.html")).unwrap();
+    let beyond = "The breaker max_source_fall was beyond its limit: 91.0 % (100.0 % → 9.0 %) of source site.example";
+    assert!(page.contains(beyond) && page.contains(" (beyond the limit)"), "{page}");
+}
+
+#[test]
+fn a_report_measures_the_losses_of_all_sources_and_not_of_those_alone_that_lost_most() {
+    let night = Night::new("[breakers]\nmin_source_documents = 5\n");
+    let mut rows = named("https://small.example/", &varied(99, 6));
+    for source in 0..10 {
+        rows.extend(named(&format!("https://large{source}.example/"), &varied(source, 7)));
+        let own: Vec<String> = (0..14).map(|i| text(1000 + source * 100 + i, 60)).collect();
+        rows.extend(named(&format!("https://large{source}.example/own/"), &own));
+    }
+    documents(&night, DT, &rows);
+    let run = night.run(DT, &[]).expect_success().json();
+    let reported = nearprint_in(night.path(), &["report", "--config", "job.toml", "--dt", DT, "--json"]);
+    let reported = reported.expect_success().json();
+    let is_listed = reported["sources"].as_array().unwrap().iter().any(|source| source["source"] == "small.example");
+    assert!(!is_listed, "ten others lost more documents: {reported}");
+    let worst = &reported["measured"]["worst_sources"];
+    assert_eq!((&worst[0]["source"], worst), (&"small.example".into(), &run["measured"]["worst_sources"]));
 }
 
 #[test]

@@ -156,6 +156,42 @@ fn the_report_of_a_night_says_that_documents_were_forgotten_since_and_what_came_
 }
 
 #[test]
+fn a_page_says_that_nothing_stands_out_only_of_what_it_looked_at() {
+    // Lines of JSON, for Parquet files of tests have no checksums, which a page tells.
+    let said = |job: &str, lines: &[String], more: &[&str]| {
+        let night = Night::new(job);
+        let folder = night.path().join(format!("documents/dt={DT}"));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("part.jsonl"), lines.concat()).unwrap();
+        night.run(DT, &[]).expect_success();
+        page(&night, more)
+    };
+    let base = text(1, 150);
+    let line = |id: &str, i: usize| format!("{{\"id\": {id}, \"text\": \"{base} v{i}\"}}\n");
+    let lines = |n: usize| -> Vec<String> { (0..n).map(|i| line(&format!("\"d{i:02}\""), i)).collect() };
+    let nothing = "Nothing stands out: no breaker came near its limit, and no row of the input is in quarantine.";
+    let page = said("", &lines(2), &[]);
+    assert!(page.contains(nothing), "{page}");
+    let bad = [lines(1), vec![line("null", 1)]].concat();
+    for (job, lines, look) in [
+        // A cluster may have as many different texts as documents.
+        ("[breakers]\nmax_cluster = 20\n", lines(11), "The breaker max_cluster may have been near: at most 11"),
+        (
+            "on_duplicate_id = \"keep_first\"\n",
+            [lines(2), lines(1)].concat(),
+            "1 row is left out and in quarantine: another row has the id.",
+        ),
+        ("max_bad_rows = 9\n", bad.clone(), "1 row that is no document, in quarantine: "),
+    ] {
+        let page = said(job, &lines, &[]);
+        assert!(texts(&page, ".look li").iter().any(|line| line.starts_with(look)), "{look}: {page}");
+        assert!(!page.contains("Nothing stands out"), "{look}: {page}");
+    }
+    let page = said("max_bad_rows = 9\n", &bad, &["--examples", "0"]);
+    assert_eq!(texts(&page, "#quarantine p"), ["0 of 1 bad row. The dataset quarantine has all."]);
+}
+
+#[test]
 fn a_page_of_an_empty_night_and_of_a_release_without_counts_of_sources_can_be_made() {
     let night = Night::new("allow_empty = true\n");
     std::fs::create_dir_all(night.path().join(format!("documents/dt={DT}"))).unwrap();

@@ -121,6 +121,16 @@ fn a_crawl_that_became_one_banner_is_stopped_and_replaces_nothing_if_it_is_let_t
     let published = night.run(DAYS[4], &["--no-breakers"]).expect_success().json();
     assert_eq!((&published["n_keep"], &published["n_drop"]), (&0.into(), &200.into()));
     assert_eq!(corpus(&night), before);
+    let report = ["report", "--config", "job.toml", "--dt", DAYS[4], "--html", "page.html"];
+    let said = nearprint_in(night.path(), &report).expect_success().stdout;
+    for line in [
+        "100.0 % of the documents are stubs: beyond the limit, more than 50.0 % stops a night (max_stub_share)\n",
+        "0.0 % dropped, stubs not counted, and 70.0 % in the nights before: beyond the limit, more than a change of 30.0 %",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let page = std::fs::read_to_string(night.path().join("page.html")).unwrap();
+    assert!(page.contains("The breaker max_stub_share was beyond its limit: 100.0 %; the limit is 50.0 %."), "{page}");
     let new = tempfile::tempdir().unwrap();
     let place = new.path().join("new");
     let args =

@@ -1,6 +1,6 @@
 //! The facts that a reader of a night should look at first, and how near the breakers came to stopping it.
 
-use nearprint_night::{MeasuredNight, NO_SOURCE, RunCounts};
+use nearprint_night::{Breakers, Fallen, NO_SOURCE, RunCounts, TrippedBreaker};
 
 use super::night_report::NightReport;
 use nearprint_explain::legible;
@@ -9,6 +9,10 @@ use nearprint_fault::{counted, grouped, percent};
 /// The note to readers of a stale night.
 pub const STALE: &str = "The night is stale: nights before it were added, replaced or dropped since it was made. \
                          nearprint run --config FILE --stale makes all stale nights anew.";
+
+/// The note to readers of a night without counts of its sources.
+const NO_HOSTS: &str = "Release 0.2.0 published the night, without counts of its sources: what max_source_fall and \
+                        max_text_share look at is unknown, and max_source_loss is that of the sources that lost most.";
 
 /// Names a source of documents in a sentence.
 #[must_use]
@@ -26,79 +30,143 @@ pub(super) struct Watched {
     pub(super) meaning: &'static str,
     pub(super) value: String,
     pub(super) limit: String,
-    /// The value has reached half of its limit.
-    pub(super) is_near: bool,
+    pub(super) standing: Standing,
+}
+
+/// How a value stands to its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Usual,
+    /// It has reached half of the limit.
+    Near,
+    /// It is beyond the limit: the night was run without breakers, or with other limits.
+    Beyond,
+    /// It may have reached half of the limit, or more: the published files do not tell.
+    Unknown,
 }
 
 /// Returns the values that breakers look at, as far as published files tell them.
 pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
-    let breakers = &night.breakers;
-    // What was not measured is too little to go by.
-    let MeasuredNight { worst_sources, drop_rate, lost_share, documents, fallen, smallest, stubs, .. } =
-        night.summary.measured.clone().unwrap_or_default();
-    let near: Vec<&str> = breakers
-        .near()
-        .tripped(&night.summary.measured.clone().unwrap_or_default())
-        .iter()
-        .map(nearprint_night::TrippedBreaker::name)
-        .collect();
+    let (breakers, counts) = (&night.breakers, &night.summary.counts);
+    let measured = night.summary.measured.clone().unwrap_or_default();
+    let tripped = |breakers: &Breakers| -> Vec<&'static str> {
+        breakers.tripped(&measured).iter().map(TrippedBreaker::name).collect()
+    };
+    let (near, beyond) = (tripped(&breakers.near()), tripped(breakers));
     let share = |limit: f64, off: f64| {
         if (limit - off).abs() < f64::EPSILON { "off".to_owned() } else { percent(limit) }
     };
     let row = |key, meaning, value: Option<String>, limit| Watched {
         key,
         meaning,
+        // What was not measured is too little to go by.
         value: value.unwrap_or_else(|| "too little to go by".to_owned()),
         limit,
-        is_near: near.contains(&key),
+        standing: match () {
+            () if beyond.contains(&key) => Standing::Beyond,
+            () if near.contains(&key) => Standing::Near,
+            () => Standing::Usual,
+        },
+    };
+    let fall = |fallen: &Fallen| {
+        format!("{} ({} → {})", percent(fallen.fall), percent(fallen.median), percent(fallen.share))
+    };
+    // Counts of sources tell what no other published file does.
+    let of_sources = |value: Option<String>| match value {
+        None if has_no_hosts(counts) => Some("unknown: release 0.2.0 published the night".to_owned()),
+        value => value,
     };
     vec![
+        cluster(breakers, counts.decisions.largest_cluster),
         row(
             "max_source_loss",
             "the largest share that a source lost as near-duplicates",
-            worst_sources.first().map(|worst| format!("{} of {}", percent(worst.loss), named_source(&worst.source))),
+            measured
+                .worst_sources
+                .first()
+                .map(|worst| format!("{} of {}", percent(worst.loss), named_source(&worst.source))),
             share(breakers.max_source_loss, 1.0),
         ),
         row(
             "max_rate_change",
-            "the change of the share of dropped documents against the median of the nights before",
-            drop_rate
+            "the change of the share of dropped documents, stubs not counted, against the median of the nights before",
+            measured
+                .drop_rate
+                .as_ref()
                 .map(|rate| format!("{} ({} → {})", percent(rate.change), percent(rate.median), percent(rate.share))),
             share(breakers.max_rate_change, 1.0),
         ),
         row(
             "max_mean_lost_share",
             "what a near-duplicate lost on average",
-            lost_share.map(|loss| percent(loss.mean)),
+            measured.lost_share.as_ref().map(|loss| percent(loss.mean)),
             share(breakers.max_mean_lost_share, 1.0),
         ),
         row(
             "min_document_share",
             "the documents as a share of the median of the nights before",
-            documents.map(|documents| percent(documents.share)),
+            measured.documents.as_ref().map(|documents| percent(documents.share)),
             share(breakers.min_document_share, 0.0),
         ),
         row(
             "max_kept_fall",
             "the fall of the share of kept documents, or of different texts, against the median of the nights before",
-            fallen.map(|fallen| {
-                format!("{} ({} → {})", percent(fallen.fall), percent(fallen.median), percent(fallen.share))
-            }),
+            measured.fallen.as_ref().map(fall),
             share(breakers.max_kept_fall, 1.0),
+        ),
+        row(
+            "max_source_fall",
+            "the largest fall of these shares of one source",
+            of_sources(measured.fallen_source.as_ref().map(|fallen| {
+                let source = fallen.source.as_deref().unwrap_or(NO_SOURCE);
+                format!("{} of {}", fall(fallen), named_source(source))
+            })),
+            share(breakers.max_source_fall, 1.0),
         ),
         row(
             "min_kept_share",
             "the smaller share of kept documents and of different texts, where there is no such median",
-            smallest.map(|small| percent(small.share)),
+            measured.smallest.as_ref().map(|small| percent(small.share)),
             share(breakers.min_kept_share, 0.0),
+        ),
+        row(
+            "max_text_share",
+            "the largest share of a source's documents that have one text",
+            of_sources(
+                measured
+                    .largest_text
+                    .as_ref()
+                    .map(|text| format!("{} of {}", percent(text.share), named_source(&text.source))),
+            ),
+            share(breakers.max_text_share, 1.0),
         ),
         row(
             "max_stub_share",
             "the share of stubs",
-            stubs.map(|stubs| percent(stubs.share)),
+            measured.stubs.as_ref().map(|stubs| percent(stubs.share)),
             share(breakers.max_stub_share, 1.0),
         ),
     ]
+}
+
+/// Returns what is known of the breaker of clusters: a cluster has no more different texts than documents.
+fn cluster(breakers: &Breakers, n_documents: u64) -> Watched {
+    let near = breakers.near().max_cluster;
+    Watched {
+        key: "max_cluster",
+        meaning: "the different texts of a cluster, which a run alone counts",
+        value: match n_documents {
+            0 => "no cluster".to_owned(),
+            n => format!("at most {}: the largest cluster has so many documents", grouped(n)),
+        },
+        limit: if near == 0 { "off".to_owned() } else { grouped(breakers.max_cluster) },
+        standing: if near > 0 && n_documents > near { Standing::Unknown } else { Standing::Usual },
+    }
+}
+
+/// Returns whether a night has no counts of its sources, as those of release 0.2.0.
+fn has_no_hosts(counts: &RunCounts) -> bool {
+    counts.by_recrawl.is_none()
 }
 
 /// Returns a line for each thing that a reader should look at. A usual night has none.
@@ -114,7 +182,12 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
     let reasons = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
     let n = documents.n_bad_rows;
     let reasons = reasons.collect::<Vec<_>>().join(", ");
-    say(n, format!("{} no document and in quarantine: {reasons}.", are(n, "row")));
+    let those = if n == 1 { "is no document" } else { "are no documents" };
+    say(n, format!("{} that {those}, in quarantine: {reasons}.", counted(n, "row")));
+    let n = documents.n_repeated_ids;
+    say(n, format!("{} left out and in quarantine: another row has the id.", are(n, "row")));
+    let n = documents.n_unknown_revisits;
+    say(n, format!("{} in quarantine: the texts that they refer to are unknown.", counted(n, "revisit record")));
     let (n, n_restored) = (counts.n_orphaned, grouped(counts.n_restored));
     let orphaned = match n {
         1 => "1 document of an earlier night, whose representative is gone, was decided again".to_owned(),
@@ -147,14 +220,21 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
         record.n_forgotten,
         format!("{} forgotten since; the counts are those of the run.", are(record.n_forgotten, "document")),
     );
+    say(u64::from(has_no_hosts(counts)), NO_HOSTS.to_owned());
     for (dt, reason) in &night.history.unread {
         lines.push(format!(
             "The manifest of {dt} cannot be read, so that night is not in the trend: {}",
             legible(reason)
         ));
     }
-    for Watched { key, value, limit, .. } in watched(night).into_iter().filter(|watched| watched.is_near) {
-        lines.push(format!("The breaker {key} was near: {value}, the limit is {limit}."));
+    for Watched { key, value, limit, standing, .. } in watched(night) {
+        let stood = match standing {
+            Standing::Usual => continue,
+            Standing::Near => "was near",
+            Standing::Beyond => "was beyond its limit",
+            Standing::Unknown => "may have been near",
+        };
+        lines.push(format!("The breaker {key} {stood}: {value}; the limit is {limit}."));
     }
     lines
 }

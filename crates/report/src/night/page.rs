@@ -12,7 +12,7 @@ use super::hosts::{HostNumbers, HostRecord};
 use super::links::{INDEX_NAME, after, night_page_name};
 use super::markdown::figures;
 use super::night_report::{Example, LargeCluster, NightReport};
-use super::notable::{dropped_share, notable, watched};
+use super::notable::{Standing, dropped_share, notable, watched};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
 use crate::page::{page, pieces};
 
@@ -120,7 +120,7 @@ fn overview(night: &NightReport) -> Markup {
             }
         }
         @if lines.is_empty() {
-            p { "Nothing stands out: no breaker came near its limit, and every row of the input is a document." }
+            p { "Nothing stands out: no breaker came near its limit, and no row of the input is in quarantine." }
         } @else {
             div.look {
                 h2 { "Look at" }
@@ -485,7 +485,15 @@ fn breakers(night: &NightReport) -> Markup {
             [
                 html! { code { (watched.key) } },
                 html! { (watched.meaning) },
-                html! { (watched.value) @if watched.is_near { " (near the limit)" } },
+                html! {
+                    (watched.value)
+                    @match watched.standing {
+                        Standing::Usual => {}
+                        Standing::Near => { " (near the limit)" }
+                        Standing::Beyond => { " (beyond the limit)" }
+                        Standing::Unknown => { " (may be near the limit)" }
+                    }
+                },
                 html! { (watched.limit) },
             ]
         })
@@ -512,6 +520,7 @@ fn quarantine(night: &NightReport) -> Markup {
             ]
         })
         .collect();
+    let n_rows = documents.n_bad_rows + documents.n_repeated_ids + documents.n_unknown_revisits;
     let bad: Vec<[Markup; 2]> =
         record.bad_files.iter().map(|bad| [pieces::id(&bad.url), html! { (legible(&bad.reason)) }]).collect();
     let body = html! {
@@ -521,13 +530,13 @@ fn quarantine(night: &NightReport) -> Markup {
         @if documents.n_unknown_revisits > 0 {
             p { (counted(documents.n_unknown_revisits, "revisit record")) " whose text is unknown: neither the night nor the store has the record that it refers to. The dataset " code { "quarantine" } " has all." }
         }
-        @if documents.n_repeated_ids == 0 && documents.n_unknown_revisits == 0 && rows.is_empty() && bad.is_empty() && record.ignored_inputs.is_empty() {
-            p { "Every row of the input is a document, and every file could be read." }
+        @if n_rows == 0 && bad.is_empty() && record.ignored_inputs.is_empty() {
+            p { "No row of the input is in quarantine, and every file could be read." }
         }
-        @if !rows.is_empty() {
-            p { (grouped(rows.len() as u64)) " of " (counted(documents.n_bad_rows, "row")) ". The dataset " code { "quarantine" } " has all." }
-            (table("Rows that are no documents", &["Reason", "Row", "File", "Id"], &rows))
+        @if documents.n_bad_rows > 0 {
+            p { (grouped(rows.len() as u64)) " of " (counted(documents.n_bad_rows, "bad row")) ". The dataset " code { "quarantine" } " has all." }
         }
+        @if !rows.is_empty() { (table("Rows that are no documents", &["Reason", "Row", "File", "Id"], &rows)) }
         @if !bad.is_empty() { (table("Files that could not be read", &["File", "Reason"], &bad)) }
         @if !record.ignored_inputs.is_empty() {
             details {
