@@ -2,7 +2,7 @@
 
 use nearprint_explain::shown_id;
 use nearprint_fault::percent;
-use nearprint_night::{Breakers, MeasuredNight, RunSummary};
+use nearprint_night::{Breakers, MeasuredNight, RunSummary, TrippedBreaker};
 use nearprint_report::named_source;
 
 use super::{counted, grouped};
@@ -48,23 +48,28 @@ pub fn noticed(summary: &RunSummary, breakers: &Breakers) -> Vec<String> {
         format!("{nights} made without this one, stale now: {}", summary.stale.join(", "))
     });
     if let Some(measured) = &summary.measured {
-        lines.extend(near_limits(measured, breakers));
+        lines.extend(near_limits(measured, breakers, &summary.breakers));
     }
     lines
 }
 
-/// Describes the measured values that came near to the limit of a breaker.
-fn near_limits(measured: &MeasuredNight, breakers: &Breakers) -> Vec<String> {
-    let near = breakers.near().tripped(measured);
-    let held = breakers.tripped(measured);
+/// Describes the measured values that came near to the limit of a breaker, or are beyond it. Those that stopped the night are
+/// in its error.
+fn near_limits(measured: &MeasuredNight, breakers: &Breakers, stopped: &[TrippedBreaker]) -> Vec<String> {
+    let (near, beyond) = (breakers.near().tripped(measured), breakers.tripped(measured));
     let mut lines = Vec::new();
     let mut line = |name: &str, limit: &dyn std::fmt::Display, value: String| {
-        let is_in = |list: &[nearprint_night::TrippedBreaker]| list.iter().any(|breaker| breaker.name() == name);
-        // What stopped the night is in the error.
-        if is_in(&near) && !is_in(&held) {
-            let bound = if name.starts_with("min") { "less" } else { "more" };
-            lines.push(format!("{value}: {bound} than {limit} would have stopped the night ({name})"));
+        let is_in = |list: &[TrippedBreaker]| list.iter().any(|breaker| breaker.name() == name);
+        let is_usual = !is_in(&near) && !is_in(&beyond);
+        if is_usual || is_in(stopped) {
+            return;
         }
+        let bound = if name.starts_with("min") { "less" } else { "more" };
+        lines.push(if is_in(&beyond) {
+            format!("{value}: beyond the limit, {bound} than {limit} stops a night ({name})")
+        } else {
+            format!("{value}: {bound} than {limit} would have stopped the night ({name})")
+        });
     };
     if let Some(cluster) = &measured.largest_cluster {
         let value =
@@ -76,7 +81,8 @@ fn near_limits(measured: &MeasuredNight, breakers: &Breakers) -> Vec<String> {
         line("max_source_loss", &percent(breakers.max_source_loss), value);
     }
     if let Some(rate) = &measured.drop_rate {
-        let value = format!("{} dropped, {} in the nights before", percent(rate.share), percent(rate.median));
+        let (share, median) = (percent(rate.share), percent(rate.median));
+        let value = format!("{share} dropped, stubs not counted, and {median} in the nights before");
         line("max_rate_change", &format!("a change of {}", percent(breakers.max_rate_change)), value);
     }
     if let Some(loss) = &measured.lost_share {

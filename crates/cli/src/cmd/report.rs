@@ -85,7 +85,12 @@ pub(super) fn report(global: &Global, args: &ReportArgs) -> Outcome {
 
 /// Returns the request for a night of a job.
 fn request(job: &JobConfig, night: NightSource, n_examples: usize) -> Result<ReportRequest, Failure> {
-    Ok(ReportRequest { night, n_examples, breakers: job.breakers, settings: job.settings()? })
+    let mut breakers = job.breakers;
+    // The breaker does not look at nights in which a document may lose any share.
+    if job.lost_share(&job.profile_config()?) >= 1.0 {
+        breakers.max_mean_lost_share = 1.0;
+    }
+    Ok(ReportRequest { night, n_examples, breakers, settings: job.settings()? })
 }
 
 /// Returns the request for the page of a night that is about to run.

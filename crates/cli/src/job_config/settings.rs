@@ -3,18 +3,23 @@
 use nearprint_documents::{DuplicateIds, LENGTH};
 use nearprint_night::usual_lost_share;
 use nearprint_pipeline::ClusterRule;
-use nearprint_profile::{EarlierConfig, JoinConfig};
+use nearprint_profile::{EarlierConfig, JoinConfig, ProfileConfig};
 
 use super::JobConfig;
 use crate::exit_code::Failure;
 
 impl JobConfig {
+    /// Returns the largest lost share with which a document is dropped; 1 is any.
+    pub fn lost_share(&self, profile: &ProfileConfig) -> f64 {
+        self.max_lost_share.unwrap_or_else(|| usual_lost_share(profile, self.clusters))
+    }
+
     /// Returns the settings that decide what a night keeps, as pairs of a key and its value, for people.
     pub fn settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let profile = self.profile_config()?;
         let list = |values: &[String]| if values.is_empty() { "none".to_owned() } else { values.join(", ") };
         let keep = self.keep.as_deref().map_or_else(|| format!("{LENGTH} desc"), list);
-        let lost_share = self.max_lost_share.unwrap_or_else(|| usual_lost_share(&profile, self.clusters));
+        let lost_share = self.lost_share(&profile);
         let off = |value: Option<u32>| value.map_or_else(|| "none".to_owned(), |value| value.to_string());
         let clusters = match self.clusters {
             ClusterRule::Star => "star",
