@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use nearprint_explain::{legible, shown_id};
-use nearprint_fault::{Fault, percent};
+use nearprint_fault::{Fault, and_more, percent};
 use nearprint_night::NightSource;
 use nearprint_pipeline::Resources;
 use nearprint_report::{
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::night_text::text;
-use super::{Outcome, Session, counted, grouped, in_bytes, night_source, with_same_texts};
+use super::{Outcome, Session, counted, grouped, in_bytes, night_source};
 use crate::args::{Global, ReportArgs, ReportFormat};
 use crate::command_line::command_line;
 use crate::exit_code::Failure;
@@ -173,8 +173,9 @@ fn text_of(night: &NightReport, n_shown: usize, details: bool) -> String {
         let distance = example.distance.map_or(String::new(), |d| format!(" at distance {d}"));
         let lost = example.lost_share.filter(|_| example.is_near());
         let lost = lost.map_or(String::new(), |share| format!(", losing {} of its features", percent(share)));
-        let more = with_same_texts(example.n_same_texts);
-        let _ = writeln!(out, "\nDropped ({}{distance}{lost}){more}", example.reason);
+        let more = and_more(example.n_alike);
+        let like = if more.is_empty() { "" } else { " like it" };
+        let _ = writeln!(out, "\nDropped ({}{distance}{lost}){more}{like}", example.reason);
         if example.excerpts.is_none() {
             let _ = writeln!(out, "  the texts are not where the documents were");
         }

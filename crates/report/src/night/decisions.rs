@@ -14,8 +14,6 @@ use nearprint_storage::Storage;
 
 use super::night_report::{Distributions, Example, LargeCluster, ReportRequest};
 
-/// The number of candidates for each example: those with the texts of another one are counted, and not shown.
-const CANDIDATES: usize = 4;
 /// The number of kept documents of a cluster that are named.
 const KEPT_SHOWN: usize = 3;
 
@@ -40,7 +38,7 @@ impl Decided {
             let mut batches = parquet.stream(parquet.whole(&names))?;
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &parquet.file.url };
-                decided.add(&columns, request.n_examples, CANDIDATES * request.n_examples)?;
+                decided.add(&columns, request.n_examples)?;
             }
         }
         Ok(decided)
@@ -80,11 +78,11 @@ impl Decided {
         Ok(clusters)
     }
 
-    /// Returns the candidates for examples: near-duplicates before exact copies, and those that lose most before the others.
-    pub(super) fn take_candidates(&mut self, n_examples: usize) -> Vec<Example> {
+    /// Returns the examples: near-duplicates before exact copies, and those that lose most before the others.
+    pub(super) fn take_examples(&mut self, n_examples: usize) -> Vec<Example> {
         let mut examples = std::mem::take(&mut self.near);
         examples.append(&mut self.exact);
-        examples.truncate(CANDIDATES * n_examples);
+        examples.truncate(n_examples);
         examples
     }
 
@@ -95,7 +93,7 @@ impl Decided {
         (n_near > 0).then(|| MeanLoss { n_near, mean: self.sum_of_losses / n_near as f64 })
     }
 
-    fn add(&mut self, columns: &Columns<'_>, n_clusters: usize, n_examples: usize) -> Result<()> {
+    fn add(&mut self, columns: &Columns<'_>, n_examples: usize) -> Result<()> {
         let batch = columns.batch;
         let (ids, canonical, reasons) =
             (columns.strings("doc_id")?, columns.strings("canonical_id")?, columns.strings("reason")?);
@@ -104,7 +102,7 @@ impl Decided {
         let (cluster, sizes) = (columns.strings("cluster_id")?, columns.primitive::<Int64Type>("cluster_size")?);
         for i in 0..batch.num_rows() {
             if sizes.is_valid(i) && sizes.value(i) > 1 && cluster.value(i) == ids.value(i) {
-                self.add_cluster(ids.value(i), sizes.value(i).unsigned_abs(), n_clusters);
+                self.add_cluster(ids.value(i), sizes.value(i).unsigned_abs(), n_examples);
             }
             if !canonical.is_valid(i) {
                 continue;
@@ -116,18 +114,29 @@ impl Decided {
                 self.count(distance, lost_share);
             }
             let list = if is_near { &mut self.near } else { &mut self.exact };
-            // An unknown share comes last; of equal ones the first document stays first.
+            let reference = references.is_valid(i).then(|| references.value(i));
+            let is_alike = |example: &Example| {
+                let of = (example.canonical_id.as_str(), example.reference.as_deref());
+                of == (canonical.value(i), reference)
+                    && example.distance == distance
+                    && example.reason == reasons.value(i)
+            };
+            // An unknown share comes last; of equal ones the first document stays first. What has left the list does not come
+            // back, for its shares only rise, so an example that is in it counts all that are alike.
+            let first = list.partition_point(|example: &Example| example.lost_share > lost_share);
             let at = list.partition_point(|example: &Example| example.lost_share >= lost_share);
-            if at < n_examples {
+            if let Some(example) = list[first..at].iter_mut().find(|example| is_alike(example)) {
+                example.n_alike += 1;
+            } else if at < n_examples {
                 let example = Example {
                     doc_id: ids.value(i).to_owned(),
                     canonical_id: canonical.value(i).to_owned(),
-                    reference: references.is_valid(i).then(|| references.value(i).to_owned()),
+                    reference: reference.map(str::to_owned),
                     distance,
                     lost_share,
                     reason: reasons.value(i).to_owned(),
                     excerpts: None,
-                    n_same_texts: 0,
+                    n_alike: 0,
                     texts: None,
                 };
                 list.insert(at, example);

@@ -46,7 +46,7 @@ fn weakest(out: &mut String, night: &NightReport) {
         let distance = example.distance.map_or("?".to_owned(), |distance| distance.to_string());
         let lost = example.lost_share.map_or("unknown".to_owned(), percent);
         let (dropped, kept) = (code(&example.doc_id), code(&example.canonical_id));
-        let more = and_more(example.n_same_texts);
+        let more = and_more(example.n_alike);
         let _ = writeln!(out, "| {dropped}{more} | {kept} | {distance} | {lost} |");
     }
 }

@@ -100,9 +100,9 @@ pub struct Example {
     /// Excerpts of the two texts around their first difference, or from their beginning. `None` means that a text was
     /// not found; those of reference stores are not looked for.
     pub excerpts: Option<(String, String)>,
-    /// The number of other dropped documents, among those that were looked at, with these two texts. They are no examples of
-    /// their own.
-    pub n_same_texts: u64,
+    /// The number of other documents that are dropped for the same one, with the same reason, distance and lost share, as all
+    /// with the same text are. They are no examples of their own.
+    pub n_alike: u64,
     /// The two whole texts, if both were found.
     #[serde(skip)]
     pub texts: Option<(Arc<str>, Arc<str>)>,

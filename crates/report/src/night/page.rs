@@ -195,8 +195,9 @@ fn weakest(night: &NightReport) -> Markup {
             p { @if n_near == 0 { "No near-duplicate was dropped." } @else { (counted(n_near, "near-duplicate")) " dropped; none is shown here." } }
         } @else {
             p {
-                (grouped(near.iter().map(|example| 1 + example.n_same_texts).sum())) " of " (counted(n_near, "dropped near-duplicate"))
-                ", those first that lose most. " del { "Deleted" } " is what only the dropped document has: it is lost. "
+                (grouped(near.iter().map(|example| 1 + example.n_alike).sum())) " of " (counted(n_near, "dropped near-duplicate"))
+                ", those first that lose most. Those that are dropped for the same document, at the same distance and with the \
+                same lost share, are alike: one of them is shown, and the others are counted. " del { "Deleted" } " is what only the dropped document has: it is lost. "
                 ins { "Inserted" } " is what only the kept one has."
             }
             @for (n, example) in (1_u32..).zip(near) { (drop_of(n, example)) }
@@ -210,7 +211,7 @@ fn drop_of(n: u32, example: &Example) -> Markup {
         example.lost_share.map_or_else(|| "an unknown share".to_owned(), |share| format!("about {}", percent(share)));
     html! {
         article aria-labelledby={ "drop-" (n) } {
-            h3 id={ "drop-" (n) } { (n) ". Lost " (lost) " of its features" (and_more_of_texts(example.n_same_texts)) }
+            h3 id={ "drop-" (n) } { (n) ". Lost " (lost) " of its features" (and_more_alike(example.n_alike)) }
             dl {
                 dt { "dropped" } dd { (pieces::document_id(&example.doc_id)) }
                 dt { "kept" }
@@ -225,9 +226,9 @@ fn drop_of(n: u32, example: &Example) -> Markup {
     }
 }
 
-fn and_more_of_texts(n: u64) -> String {
+fn and_more_alike(n: u64) -> String {
     let more = and_more(n);
-    if more.is_empty() { more } else { format!(", {} with the same texts", more.trim_start()) }
+    if more.is_empty() { more } else { format!(",{more} like it") }
 }
 
 fn differences(example: &Example) -> Markup {

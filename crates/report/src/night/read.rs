@@ -77,7 +77,7 @@ pub async fn report(
     let summary = published_night(storage, store, dt).await?;
     let history = published_history(storage, store, dt, NIGHTS_BEFORE).await?;
     let mut decided = Decided::read(storage, request).await?;
-    let mut examples = decided.take_candidates(request.n_examples);
+    let mut examples = decided.take_examples(request.n_examples);
     let mut clusters = decided.what_stays(storage, request).await?;
     let texts = texts_of(storage, request, (&examples, &clusters), resources, progress).await?;
     let text_of = |id: &String| match texts.by_id.get(id) {
@@ -106,7 +106,7 @@ pub async fn report(
         quarantine,
         largest_clusters: decided.largest_clusters,
         clusters,
-        examples: different(examples, request.n_examples),
+        examples,
         distributions: decided.distributions,
         history,
         breakers: request.breakers,
@@ -130,20 +130,6 @@ async fn texts_of(
     let (nights, files) = request.night.open(storage).await?;
     let texts = NightTexts::new(storage, &request.night.texts, resources);
     texts.find(&nights, files, dropped, kept, progress).await
-}
-
-/// Returns the first `n` examples with different texts. Each counts those that have the same two texts.
-fn different(candidates: Vec<Example>, n: usize) -> Vec<Example> {
-    let mut examples: Vec<Example> = Vec::new();
-    for candidate in candidates {
-        let has_same = |other: &Example| other.texts.is_some() && other.texts == candidate.texts;
-        match examples.iter().position(has_same) {
-            Some(same) => examples[same].n_same_texts += 1,
-            None if examples.len() < n => examples.push(candidate),
-            None => {}
-        }
-    }
-    examples
 }
 
 /// Reads the first rows of a night's quarantine, without unknown revisits, and without those with a repeated id if
