@@ -96,7 +96,8 @@ fn copies_of_one_night_that_were_edited_or_cut_are_found_by_their_texts() {
     };
     let reported = report(&["--json"]).json();
     let of_losses = reported["distributions"]["near_by_lost_hundredth"].as_array().unwrap();
-    let n_near: u64 = ["drop_near", "drop_contained"].iter().filter_map(|key| reported["by_reason"][key].as_u64()).sum();
+    let of_reason = |reason: &&str| reported["by_reason"][*reason].as_u64();
+    let n_near: u64 = ["drop_near", "drop_contained"].iter().filter_map(of_reason).sum();
     assert_eq!(of_losses.iter().map(|n| n.as_u64().unwrap()).sum::<u64>(), n_near, "{reported}");
     assert!(report(&[]).stdout.contains("Dropped (contained at distance "), "{}", report(&[]).stdout);
     assert!(report(&[]).stdout.contains(", losing "), "{}", report(&[]).stdout);

@@ -96,6 +96,9 @@ fn a_page_shows_the_weakest_drop_first_with_what_it_lost() {
     // Two hosts in the table of what hosts gave, and the one that lost documents.
     assert_eq!(sources.len(), 3);
     assert!(sources[2].starts_with("a.example"), "{sources:?}");
+    let captions = texts(&page, "#sources caption");
+    let compared = "Compared documents are those without exact copies, stubs and skipped ones";
+    assert!(captions[1].ends_with(compared), "{captions:?}");
     let tiles = texts(&page, ".tiles dt");
     assert_eq!(tiles, ["Documents", "Kept", "Dropped", "Skipped", "Saved, about"]);
 }

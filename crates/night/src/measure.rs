@@ -39,7 +39,8 @@ impl MeasuredNight {
             let is_large = |host: &HostCounts| host.n_documents >= breakers.min_source_documents;
             read_hosts(file, |host| hosts.extend(Some(host).filter(is_large))).await?;
         }
-        let mut measured = Self { lost_share: lost_share.filter(MeanLoss::is_enough), ..Self::of_hosts(&hosts, breakers) };
+        let mut measured = Self::of_hosts(&hosts, breakers);
+        measured.lost_share = lost_share.filter(MeanLoss::is_enough);
         if !has_hosts {
             measured.worst_sources = worst_listed(&counts.sources, breakers.min_source_documents);
         }

@@ -51,16 +51,21 @@ pub struct HostNumbers {
 /// The number of sources that a report has.
 const LISTED: usize = 10;
 
+/// The largest sources of a night.
+#[derive(Debug, Default)]
+pub(super) struct LargestHosts {
+    /// The sources, the largest first.
+    pub(super) hosts: Vec<HostRecord>,
+    /// The number of all sources.
+    pub(super) n_hosts: u64,
+}
+
 /// Reads the largest sources of a night, and what some nights before, oldest first, say of them. A night of release 0.2.0
 /// says nothing.
-pub(super) async fn largest_hosts(
-    storage: &Storage,
-    store: &str,
-    dt: &str,
-    before: &[&str],
-) -> Result<Vec<HostRecord>> {
-    let mut hosts: Vec<HostRecord> = Vec::new();
+pub(super) async fn largest_hosts(storage: &Storage, store: &str, dt: &str, before: &[&str]) -> Result<LargestHosts> {
+    let (mut hosts, mut n_hosts): (Vec<HostRecord>, u64) = (Vec::new(), 0);
     read(storage, store, dt, |source, counts| {
+        n_hosts += 1;
         let record = || HostRecord { source: source.to_owned(), counts, before: Vec::new() };
         let at = hosts.partition_point(|host| host.counts.n_documents >= counts.n_documents);
         if at < LISTED {
@@ -72,7 +77,7 @@ pub(super) async fn largest_hosts(
     let positions: HashMap<String, usize> =
         hosts.iter().enumerate().map(|(at, host)| (host.source.clone(), at)).collect();
     if hosts.is_empty() {
-        return Ok(hosts);
+        return Ok(LargestHosts::default());
     }
     for dt in before {
         read(storage, store, dt, |source, counts| {
@@ -82,7 +87,7 @@ pub(super) async fn largest_hosts(
         })
         .await?;
     }
-    Ok(hosts)
+    Ok(LargestHosts { hosts, n_hosts })
 }
 
 async fn read(storage: &Storage, store: &str, dt: &str, mut of: impl FnMut(&str, HostNumbers)) -> Result<()> {

@@ -13,7 +13,7 @@ use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_pipeline::is_near_duplicate;
 use nearprint_storage::Storage;
 
-use super::hosts::{HostRecord, largest_hosts};
+use super::hosts::{LargestHosts, largest_hosts};
 use super::links::{after, night_page_name};
 use super::notable::dropped_share;
 use super::page::{hosts, picture, section};
@@ -37,7 +37,7 @@ pub struct Nights {
     /// The mean of the lost shares of the near-duplicates of the newest nights that dropped some, by night.
     lost: BTreeMap<String, f64>,
     /// The sources of the newest night.
-    hosts: Vec<HostRecord>,
+    hosts: LargestHosts,
 }
 
 impl Nights {
@@ -58,7 +58,7 @@ impl Nights {
                 let before = &before[before.len().saturating_sub(HOST_NIGHTS)..];
                 largest_hosts(storage, store, last, before).await?
             }
-            None => Vec::new(),
+            None => LargestHosts::default(),
         };
         Ok(Self { nights, unread, lost, hosts })
     }
@@ -100,8 +100,9 @@ pub fn nights_page(nights: &Nights, has_page: impl Fn(&str) -> bool) -> Result<S
             (trends(nights)?)
             (section("nights", "All nights", &table(nights, has_page)))
             @if !nights.unread.is_empty() { (section("unread", "Nights that cannot be read", &unread(nights))) }
-            @if !nights.hosts.is_empty() {
-                (section("sources", "Sources", &html! { p { "Of the newest night." } (hosts(&nights.hosts)) }))
+            @if nights.hosts.n_hosts > 0 {
+                @let LargestHosts { hosts: largest, n_hosts } = &nights.hosts;
+                (section("sources", "Sources", &html! { p { "Of the newest night." } (hosts(largest, *n_hosts)) }))
             }
         }
         footer { p { "Made by nearprint from the published results. The page holds no script and loads nothing." } }

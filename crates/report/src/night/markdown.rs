@@ -28,7 +28,8 @@ pub fn night_markdown(night: &NightReport) -> String {
         let _ = writeln!(out, "| {} | {} |", code(id), grouped(*n));
     }
     if !night.summary.counts.sources.is_empty() {
-        let _ = writeln!(out, "\n| sources that lost most | near-duplicates | of documents |\n|---|---:|---:|");
+        let names = "| sources that lost most | near-duplicates | of compared documents |";
+        let _ = writeln!(out, "\n{names}\n|---|---:|---:|");
     }
     for source in &night.summary.counts.sources {
         let (n_near, n) = (grouped(source.n_near), grouped(source.n_documents));

@@ -41,6 +41,8 @@ pub struct NightReport {
     pub distributions: Distributions,
     /// The sources with most documents, and what they gave in the nights before. Empty if release 0.2.0 published the night.
     pub hosts: Vec<HostRecord>,
+    /// The number of all sources. 0 if release 0.2.0 published the night.
+    pub n_hosts: u64,
     /// The first quarantined rows.
     pub quarantine: Vec<QuarantinedRow>,
     /// The night's manifest and those of the nights before.

@@ -68,9 +68,8 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
             () => Standing::Usual,
         },
     };
-    let fall = |fallen: &Fallen| {
-        format!("{} ({} → {})", percent(fallen.fall), percent(fallen.median), percent(fallen.share))
-    };
+    let fall =
+        |fallen: &Fallen| format!("{} ({} → {})", percent(fallen.fall), percent(fallen.median), percent(fallen.share));
     // Counts of sources tell what no other published file does.
     let of_sources = |value: Option<String>| match value {
         None if has_no_hosts(counts) => Some("unknown: release 0.2.0 published the night".to_owned()),

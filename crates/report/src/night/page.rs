@@ -415,21 +415,21 @@ fn sources(night: &NightReport) -> Markup {
             ]
         })
         .collect();
-    let names = ["Source", "Near-duplicates dropped", "Documents", "Share"];
+    let names = ["Source", "Near-duplicates dropped", "Compared documents", "Share"];
     let body = html! {
         p { "A source is the value in the job's column of sources or, without one, the host of the id; “-” is neither." }
-        @if !night.hosts.is_empty() { (hosts(&night.hosts)) }
+        @if !night.hosts.is_empty() { (hosts(&night.hosts, night.n_hosts)) }
         @if !night.summary.counts.stubs.is_empty() { (stubs(night)) }
         @if rows.is_empty() { p { "No source lost a near-duplicate." } }
         @else {
-            (table("The sources that lost most documents, exact copies not counted", &names, &rows))
+            (table("The sources that lost most documents as near-duplicates, ten at most. Compared documents are those without exact copies, stubs and skipped ones", &names, &rows))
         }
     };
     section("sources", "Sources", &body)
 }
 
-/// The table of the largest sources.
-pub(super) fn hosts(hosts: &[HostRecord]) -> Markup {
+/// The table of the largest sources, with the number of all sources.
+pub(super) fn hosts(hosts: &[HostRecord], n_hosts: u64) -> Markup {
     let share = |of: &HostNumbers| dropped_share(of.n_new_or_changed, of.n_documents).map_or_else(String::new, percent);
     let row = |host: &HostRecord| {
         let HostNumbers { n_documents, n_keep, n_near, n_exact, n_stub, .. } = host.counts;
@@ -458,7 +458,11 @@ pub(super) fn hosts(hosts: &[HostRecord]) -> Markup {
         "Exact copies",
         "Stubs",
     ];
-    table("The largest sources", &names, &rows)
+    let caption = match rows.len() as u64 {
+        n if n < n_hosts => format!("The largest sources: {n} of {}; the dataset hosts has all", grouped(n_hosts)),
+        _ => "The largest sources".to_owned(),
+    };
+    table(&caption, &names, &rows)
 }
 
 fn stubs(night: &NightReport) -> Markup {
@@ -475,8 +479,15 @@ fn stubs(night: &NightReport) -> Markup {
             },
         ]
     };
-    let rows: Vec<[Markup; 4]> = night.summary.counts.stubs.iter().map(row).collect();
-    table("Stubs: pages keep their earlier texts", &["Pages answer like", "Source", "Pages", "Why"], &rows)
+    let counts = &night.summary.counts;
+    let rows: Vec<[Markup; 4]> = counts.stubs.iter().map(row).collect();
+    let n_listed: u64 = counts.stubs.iter().map(|class| class.n_documents).sum();
+    let listed = match counts.n_stubs() {
+        n if n_listed < n => format!(". {} of {} stubs; the dataset stubs has all", grouped(n_listed), grouped(n)),
+        _ => String::new(),
+    };
+    let caption = format!("Stubs: pages keep their earlier texts{listed}");
+    table(&caption, &["Pages answer like", "Source", "Pages", "Why"], &rows)
 }
 
 fn breakers(night: &NightReport) -> Markup {

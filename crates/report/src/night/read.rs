@@ -16,7 +16,7 @@ use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 
 use super::decisions::Decided;
-use super::hosts::largest_hosts;
+use super::hosts::{LargestHosts, largest_hosts};
 use super::night_report::{Example, LargeCluster, NightReport, QuarantinedRow, ReportRequest};
 
 /// The characters of an excerpt.
@@ -97,12 +97,13 @@ pub async fn report(
     let measured = MeasuredNight::of_published(storage, store, &summary, loss, &request.breakers).await?;
     let nights: Vec<&str> = history.before.iter().map(|night| night.dt.as_str()).collect();
     let nights = &nights[nights.len().saturating_sub(HOST_NIGHTS)..];
-    let hosts = largest_hosts(storage, store, dt, nights).await?;
+    let LargestHosts { hosts, n_hosts } = largest_hosts(storage, store, dt, nights).await?;
     let quarantine = read_quarantine(storage, request, summary.counts.documents.n_repeated_ids > 0).await?;
     Ok(NightReport {
         summary: RunSummary { measured: Some(measured), ..summary },
         is_stale: history.night.is_stale,
         hosts,
+        n_hosts,
         quarantine,
         largest_clusters: decided.largest_clusters,
         clusters,
