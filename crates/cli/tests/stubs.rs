@@ -125,10 +125,12 @@ fn a_crawl_that_became_one_banner_is_stopped_and_replaces_nothing_if_it_is_let_t
     let said = nearprint_in(night.path(), &report).expect_success().stdout;
     for line in [
         "100.0 % of the documents are stubs: beyond the limit, more than 50.0 % stops a night (max_stub_share)\n",
-        "0.0 % dropped, stubs not counted, and 70.0 % in the nights before: beyond the limit, more than a change of 30.0 %",
+        "0.0 % dropped, stubs not counted, and 70.0 % in the nights before: beyond the limit, more than a change",
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }
+    let earlier = "documents that only earlier nights have, or that are stubs now, compared with these\n";
+    assert!(said.contains(earlier), "each page keeps its state and is compared: {said}");
     let page = std::fs::read_to_string(night.path().join("page.html")).unwrap();
     assert!(page.contains("The breaker max_stub_share was beyond its limit: 100.0 %; the limit is 50.0 %."), "{page}");
     let new = tempfile::tempdir().unwrap();
@@ -137,6 +139,39 @@ fn a_crawl_that_became_one_banner_is_stopped_and_replaces_nothing_if_it_is_let_t
         ["filter", "--config", "job.toml", "--new", "--dt", DAYS[4], "--json", "--output", place.to_str().unwrap()];
     let written = nearprint_in(night.path(), &args).expect_success().json();
     assert_eq!((&written["n_keep"], &written["n_removed"]), (&0.into(), &0.into()), "{written}");
+}
+
+#[test]
+fn a_night_that_stops_for_different_walls_gives_no_command_that_compares_them() {
+    let night = Night::new("");
+    let pages = articles("news.example", 40);
+    run(&night, DAYS[0], &pages, &[]).expect_success();
+    let walled = answering(&answering(&pages, 0..20, |_| LOGIN.to_owned()), 20..40, |_| BANNER.to_owned());
+    let stopped = run(&night, DAYS[1], &walled, &[]);
+    expect(&stopped, 65, &["40 of 40 documents are stubs"]);
+    let summary = stopped.json();
+    let walls = summary["breakers"][0]["evidence"]["ids"].as_array().map(Vec::len);
+    assert_eq!((walls, &summary["next"]), (Some(2), &Value::Null), "{summary}");
+}
+
+#[test]
+fn a_page_that_lists_the_largest_sources_and_walls_says_of_how_many() {
+    let night = Night::new("");
+    let host = |i: usize| format!("h{:02}.example", i % 11);
+    let pages: Pages = (0..132).map(|i| (url(&host(i), i), text(i as u64, 150))).collect();
+    run(&night, DAYS[0], &pages, &[]).expect_success();
+    let wall = |(i, (url, _)): (usize, &(String, String))| (url.clone(), format!("{LOGIN} This is {}.", host(i)));
+    run(&night, DAYS[1], &pages.iter().enumerate().map(wall).collect(), &["--no-breakers"]).expect_success();
+    let report = ["report", "--config", "job.toml", "--dt", DAYS[1], "--html", "page.html", "--json"];
+    let reported = nearprint_in(night.path(), &report).expect_success().json();
+    assert_eq!((reported["hosts"].as_array().map(Vec::len), &reported["n_hosts"]), (Some(10), &11.into()));
+    let page = std::fs::read_to_string(night.path().join("page.html")).unwrap();
+    for caption in [
+        "The largest sources: 10 of 11; the dataset hosts has all",
+        "Stubs: pages keep their earlier texts. 120 of 132 stubs; the dataset stubs has all",
+    ] {
+        assert!(page.contains(caption), "{caption}: {page}");
+    }
 }
 
 #[test]

@@ -311,11 +311,11 @@ impl TrippedBreaker {
         }
     }
 
-    /// Returns the ids of documents that the evidence names. Long ids are cut.
+    /// Returns the ids of documents of the cluster that the evidence names. Long ids are cut.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let ids: &[String] = match &self.evidence {
             Evidence::Cluster(cluster) => &cluster.ids,
-            Evidence::StubShare(stubs) => &stubs.ids,
+            // Of each class of stubs, only one page is named.
             _ => &[],
         };
         ids.iter().map(String::as_str)
@@ -526,7 +526,7 @@ pub struct SourceCounts {
     /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
     /// neither.
     pub source: String,
-    /// The number of these documents.
+    /// The number of these documents: exact copies, stubs and skipped documents are not among them.
     pub n_documents: u64,
     /// The number of these documents that are dropped as near-duplicates.
     pub n_near: u64,
@@ -538,7 +538,7 @@ pub struct SourceLoss {
     /// The value in the column of sources or, without such a column, the host that the ids name. `-` if there is
     /// neither.
     pub source: String,
-    /// The number of documents that were compared and are not exact copies.
+    /// The number of documents that were compared and are not exact copies. Stubs and skipped documents are not compared.
     pub n_documents: u64,
     /// The number of these documents that are dropped as near-duplicates.
     pub n_near: u64,

@@ -62,8 +62,12 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
             [recrawled(counts), format!("in place of {states}{but}")].into_iter().filter(|part| !part.is_empty());
         line("recrawled", counts.n_same_id, format!("  {}", by_text.collect::<Vec<_>>().join(", ")));
     }
-    let of_nights =
-        if counts.n_same_id > 0 { "documents that only earlier nights have" } else { "documents of earlier nights" };
+    let of_nights = match (counts.n_same_id, counts.n_stubs()) {
+        (0, _) => "documents of earlier nights",
+        (_, 0) => "documents that only earlier nights have",
+        // A stub leaves its page as it was.
+        _ => "documents that only earlier nights have, or that are stubs now",
+    };
     let of_references = if references.is_empty() { "" } else { ", and those of references" };
     if counts.n_existing > 0 || !references.is_empty() {
         line("earlier", counts.n_existing, format!("  {of_nights}{of_references}, compared with these"));
