@@ -159,7 +159,7 @@ fn a_source_of_far_fewer_texts_than_before_stops_a_night_that_is_usual_as_a_whol
 
     // A report measures it again, from what is published. Which texts a cluster has is not.
     let report = |more: &[&str]| {
-        let args = [&["report", "--config", "job.toml", "--dt", DT, "--html", "page.html"], more].concat();
+        let args = [&["report", "--config", "job.toml", "--dt", DT, "--html", "page.html"][..], more].concat();
         nearprint_in(night.path(), &args).expect_success()
     };
     let published = |mut summary: serde_json::Value| {

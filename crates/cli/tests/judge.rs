@@ -91,7 +91,7 @@ fn copies_of_one_night_that_were_edited_or_cut_are_found_by_their_texts() {
 
     // Wherever near-duplicates are reported, they are among them.
     let report = |more: &[&str]| {
-        let args = [&["report", "--config", "job.toml", "--dt", DAY], more].concat();
+        let args = [&["report", "--config", "job.toml", "--dt", DAY][..], more].concat();
         nearprint_in(night.path(), &args).expect_success()
     };
     let reported = report(&["--json"]).json();
