@@ -1,28 +1,34 @@
 //! `nearprint review`: pairs that people look at, and what their answers say.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{self, Night, Ran, Run, command, edited, expect, nearprint_in, text};
+use crate::support::{self, Night, Ran, Run, command, edited, expect, nearprint_in, text, write_documents};
 
 const DT: &str = "2026-11-20";
 
-/// A night of families of near copies, and of texts that are alone.
+/// A night of families of near copies, and of texts that are alone. Each family has a file. Of the documents that are dropped,
+/// a few are 4 to 7 bits away from the one that stays, the others fewer.
 fn night() -> Night {
     let night = Night::new("");
-    let mut rows: Vec<(String, String)> = Vec::new();
     for family in 0..12 {
         let base = text(family, 200);
-        rows.push((format!("f{family}-0"), base.clone()));
+        let mut rows = vec![(format!("f{family}-0"), base.clone())];
         rows.extend((1..4).map(|copy| (format!("f{family}-{copy}"), edited(&base, copy))));
+        write_file(&night, &format!("f{family}"), &rows);
     }
-    rows.extend((100..120).map(|seed| (format!("s{seed}"), text(seed, 200))));
-    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
-    night.documents(DT, &rows);
+    let alone: Vec<_> = (100..120).map(|seed| (format!("s{seed}"), text(seed, 200))).collect();
+    write_file(&night, "alone", &alone);
     night.run(DT, &[]).expect_success();
     night
+}
+
+fn write_file(night: &Night, name: &str, rows: &[(String, String)]) {
+    let rows: Vec<_> = rows.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    write_documents(&night.path().join(format!("documents/dt={DT}/{name}.parquet")), &rows);
 }
 
 const REVIEW: [&str; 7] = ["review", "--config", "job.toml", "--answers", "answers.jsonl", "--dt", DT];
@@ -103,6 +109,46 @@ fn answers_that_a_program_writes_give_the_precision_of_the_night() {
     let again =
         nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "5", "--json"]].concat()).expect_success().json();
     assert_eq!((again["n_drawn"].as_u64(), again["nights"].as_array().map(Vec::len)), (Some(5), Some(0)), "{again}");
+}
+
+/// Writes an answer into each line of the table.
+fn answer_all(night: &Night, pairs: &mut [Value]) {
+    for pair in &mut *pairs {
+        pair["answer"] = json!("same");
+    }
+    let lines: Vec<String> = pairs.iter().map(Value::to_string).collect();
+    fs::write(night.path().join("answers.jsonl"), lines.join("\n")).unwrap();
+}
+
+#[test]
+fn fewer_pairs_than_a_night_has_kinds_are_not_drawn() {
+    let night = night();
+    let few = nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "1"]].concat());
+    expect(&few, 64, &["--sample 1: 2026-11-20 has 2 kinds of pairs: give at least 2"]);
+    assert!(!night.path().join("answers.jsonl").exists());
+    let done = nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "2", "--json"]].concat()).expect_success();
+    assert_eq!(done.json()["n_drawn"], 2);
+}
+
+#[test]
+fn there_is_no_figure_where_no_pair_of_a_kind_was_shown() {
+    let night = night();
+    // The texts of the far pairs are gone.
+    let decisions = night.decisions(DT);
+    let is_far = |decided: &[String]| decided[2].parse().is_ok_and(|distance: u32| distance >= 4);
+    let far = decisions.iter().filter(|(_, decided)| is_far(decided)).map(|(id, _)| id.split('-').next().unwrap());
+    for family in far.collect::<BTreeSet<&str>>() {
+        fs::remove_file(night.path().join(format!("documents/dt={DT}/{family}.parquet"))).unwrap();
+    }
+    let drawn = nearprint_in(night.path(), &[&REVIEW[..], &["--json"]].concat()).expect_success().json();
+    assert!(drawn["n_without_texts"].as_u64() >= Some(2) && drawn["n_drawn"].as_u64() >= Some(2), "{drawn}");
+    answer_all(&night, &mut answers(&night));
+    let done = nearprint_in(night.path(), &[&REVIEW[..], &["--json"]].concat()).expect_success().json();
+    let of = &done["nights"][0];
+    assert_eq!([&of["precision"], &of["recall"]], [&Value::Null, &Value::Null], "{of}");
+    let far = &of["strata"][1];
+    assert_eq!((&far["name"], &far["n_stratum"]), (&json!("dropped, 4 to 7 bits"), &json!(2)), "{of}");
+    assert_eq!(far["same"], Value::Null);
 }
 
 #[test]

@@ -70,8 +70,8 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         if let Some(request) = request {
             let drawn = draw_review(&storage, &request, &answers, &resources, &progress).await?;
             progress.pause();
+            (done.n_drawn, done.n_without_texts) = (drawn.pairs.len() as u64, drawn.n_without_texts);
             if !drawn.pairs.is_empty() {
-                (done.n_drawn, done.n_without_texts) = (drawn.pairs.len() as u64, drawn.n_without_texts);
                 answers.pairs.extend(drawn.pairs);
                 answers.write(&storage).await?;
             }

@@ -34,6 +34,9 @@ pub struct ReviewedPair {
     pub is_drop: bool,
     /// The number of such pairs in the night, drawn or not.
     pub n_stratum: u64,
+    /// All kinds of pairs that the night has, also those of which no pair is in the file. A file may lack them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata: Vec<ReviewStratum>,
     /// The first document.
     pub doc_id: String,
     /// The second document: the one that stays, if the first one is dropped.
@@ -55,6 +58,17 @@ pub struct ReviewedPair {
     /// What others have added to the line.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
+}
+
+/// A kind of pairs that a night has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewStratum {
+    /// The kind, such as `dropped, 4 to 7 bits`.
+    pub name: String,
+    /// The decision of the night drops the first document of such a pair for the second one.
+    pub is_drop: bool,
+    /// The number of such pairs in the night, drawn or not.
+    pub n_pairs: u64,
 }
 
 /// Returns whether a line is that of a pair.
