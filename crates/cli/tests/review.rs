@@ -152,6 +152,31 @@ fn there_is_no_figure_where_no_pair_of_a_kind_was_shown() {
 }
 
 #[test]
+fn a_pair_that_stands_twice_counts_once_and_two_answers_about_it_are_refused() {
+    let night = night();
+    let table = night.path().join("answers.jsonl");
+    nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "6"]].concat()).expect_success();
+    answer_all(&night, &mut answers(&night));
+    let figures = || nearprint_in(night.path(), &[&REVIEW[..5], &["--json"]].concat());
+    let once = figures().expect_success().json();
+    let lines = fs::read_to_string(&table).unwrap();
+    let last = answers(&night).pop().unwrap();
+    let with_last = |answer: Value| {
+        let mut last = last.clone();
+        last["answer"] = answer;
+        fs::write(&table, format!("{lines}\n{last}\n")).unwrap();
+    };
+    for answer in [json!("same"), Value::Null] {
+        with_last(answer);
+        let twice = figures().expect_success().json();
+        assert_eq!([&twice["nights"], &twice["n_open"]], [&once["nights"], &once["n_open"]], "{twice}");
+        assert!(twice["warnings"][0].as_str().is_some_and(|said| said.contains("counts once: 1")), "{twice}");
+    }
+    with_last(json!("different"));
+    expect(&figures(), 65, &["answers.jsonl: row 7: this pair has another answer in row 6: keep one of the two"]);
+}
+
+#[test]
 fn a_file_that_has_no_answers_stays_as_it_is() {
     let night = night();
     fs::write(night.path().join("answers.jsonl"), "{\"id\": 1}\n").unwrap();

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal as _, Write as _};
 
 use console::{Term, measure_text_width};
 use nearprint_explain::shown_id;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, Words};
 use nearprint_measure::{
     Answer, Answers, NightEstimate, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review, estimate_review,
 };
@@ -13,7 +13,7 @@ use nearprint_storage::{Storage, blocking};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Outcome, Session, cell, counted, grouped, night_source};
+use super::{Outcome, Session, cell, counted, grouped, night_source, warnings};
 use crate::args::{Global, ReviewArgs};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -34,6 +34,8 @@ pub(super) struct Reviewed {
     n_answered: u64,
     /// The number of pairs of all nights that have no answer.
     n_open: u64,
+    /// Warnings to read before relying on the figures.
+    warnings: Vec<Words>,
     /// What the answers say of the nights.
     #[serde(flatten)]
     estimate: ReviewEstimate,
@@ -65,8 +67,13 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             n_without_texts: 0,
             n_answered: 0,
             n_open: 0,
+            warnings: Vec::new(),
             estimate: ReviewEstimate { nights: Vec::new(), months: Vec::new() },
         };
+        if answers.n_repeated > 0 {
+            let n = answers.n_repeated;
+            done.warnings.push(format!("rows that repeat the pair of another, which counts once: {n}").into());
+        }
         if let Some(request) = request {
             let drawn = draw_review(&storage, &request, &answers, &resources, &progress).await?;
             progress.pause();
@@ -229,6 +236,7 @@ fn text(done: &Reviewed) -> String {
             counted(done.n_without_texts, "pair")
         );
     }
+    warnings(&mut out, &done.warnings);
     let nights = &done.estimate.nights;
     if nights.is_empty() {
         let _ = writeln!(out, "No answers yet");
