@@ -114,11 +114,11 @@ fn kinds(diff: &Diff) -> [(u64, &'static str); 11] {
         (documents.n_decision, "documents have another decision"),
         (documents.n_reason, "documents have the same decision for another reason"),
         (documents.n_canonical, "documents have another canonical document only"),
-        (documents.n_details, "documents have another distance, cluster or lost share only"),
+        (documents.n_details, "documents have another distance, cluster, lost share, family or history only"),
         (documents.n_only_a, "documents are in A only"),
         (documents.n_only_b, "documents are in B only"),
         (pairs.n_same, "pairs are the same"),
-        (pairs.n_details, "pairs have another distance or scope"),
+        (pairs.n_details, "pairs have another distance, scope or reason"),
         (pairs.n_only_a, "pairs are in A only"),
         (pairs.n_only_b, "pairs are in B only"),
     ]
@@ -130,7 +130,7 @@ fn heading(change: &Change) -> String {
     match change.kind {
         ChangeKind::Decision | ChangeKind::Reason => format!("{from} → {to}"),
         ChangeKind::Canonical => format!("{from}, another canonical document"),
-        ChangeKind::Details => format!("{from}, another distance, cluster or lost share"),
+        ChangeKind::Details => format!("{from}, another distance, cluster, lost share, family or history"),
         ChangeKind::OnlyA => format!("{from}, in A only"),
         ChangeKind::OnlyB => format!("{to}, in B only"),
     }
