@@ -217,6 +217,19 @@ fn sketch_distances_are_estimated_from_the_same_labels() {
 }
 
 #[test]
+fn no_sketch_distance_that_leaves_the_judge_out_is_recommended() {
+    let csv = labels(&[(0, 40, &[P; 40]), (4, 40, &[P; 40]), (9, 40, &[P; 40])]);
+    let done = estimate(&csv, &["--json"]).expect_success().json();
+    // Distance 9 has sketches that differ in 90.
+    assert_eq!(done["recommendation"]["max_sketch_distance"], 40, "{done}");
+    let said = "a larger max_sketch_distance counts for earlier nights alone, and from 80 on it leaves the judge out";
+    assert!(done["warnings"].to_string().contains(said), "{done}");
+    let without = estimate(&csv, &["--json", "--set", "judge.max_looks=0"]).expect_success().json();
+    assert_eq!(without["recommendation"]["max_sketch_distance"], 90, "{without}");
+    assert!(!without["warnings"].to_string().contains("judge"), "{without}");
+}
+
+#[test]
 fn no_distance_beyond_the_sheets_largest_is_recommended() {
     let csv = labels(&[(0, 40, &[P; 40]), (3, 40, &[P; 40]), (5, 40, &[N; 40])]);
     let wide = ["--json", "--set", "join.max_distance=20", "--set", "join.max_sketch_distance=60"];
