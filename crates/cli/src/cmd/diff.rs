@@ -41,7 +41,7 @@ fn text(diff: &Diff) -> String {
     for change in &diff.documents.changes {
         let _ = writeln!(out, "\n{}: {}{}", heading(change), grouped(change.n), cut(change.n, change.examples.len()));
         for example in &change.examples {
-            let _ = writeln!(out, "  {}", document(change.kind, example));
+            let _ = writeln!(out, "  {}", document(change, example));
         }
     }
     for (name, n, pairs) in pairs(diff) {
@@ -70,8 +70,7 @@ fn markdown(diff: &Diff) -> String {
         let _ = writeln!(out, "\n| change | documents | examples |\n|---|---:|---|");
     }
     for change in &diff.documents.changes {
-        let examples: Vec<String> =
-            change.examples.iter().map(|example| escaped(&document(change.kind, example))).collect();
+        let examples: Vec<String> = change.examples.iter().map(|example| escaped(&document(change, example))).collect();
         let cut = cut(change.n, change.examples.len());
         let _ = writeln!(out, "| {} | {} | {}{cut} |", heading(change), grouped(change.n), examples.join("<br>"));
     }
@@ -136,16 +135,26 @@ fn heading(change: &Change) -> String {
     }
 }
 
-fn document(kind: ChangeKind, example: &ChangedDocument) -> String {
+fn document(change: &Change, example: &ChangedDocument) -> String {
     let id = shown_id(&example.doc_id);
-    let canonical = |id: &Option<String>| id.as_deref().map_or("itself".to_owned(), shown_id);
-    match (kind, &example.canonical_a, &example.canonical_b) {
+    // No document represents a stub, and none a document without text.
+    let nobody = |decided: &Option<String>| match decided {
+        Some(decided) if decided.starts_with("keep ") => "itself",
+        _ => "no document",
+    };
+    let canonical = |id: &Option<String>, decided: &Option<String>| {
+        id.as_deref().map_or_else(|| nobody(decided).to_owned(), shown_id)
+    };
+    match (change.kind, &example.canonical_a, &example.canonical_b) {
         (ChangeKind::OnlyA | ChangeKind::OnlyB, a, b) => match a.as_deref().or(b.as_deref()) {
             Some(canonical) => format!("{id} (represented by {})", shown_id(canonical)),
             None => id,
         },
         (_, a, b) if a == b => id,
-        (_, a, b) => format!("{id} (represented by {}, then by {})", canonical(a), canonical(b)),
+        (_, a, b) => {
+            let (a, b) = (canonical(a, &change.from), canonical(b, &change.to));
+            format!("{id} (represented by {a}, then by {b})")
+        }
     }
 }
 

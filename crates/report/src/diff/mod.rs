@@ -141,7 +141,7 @@ pub struct Change {
 pub struct ChangedDocument {
     /// The document.
     pub doc_id: String,
-    /// The document that represents it in A. `None` means that it is not dropped there.
+    /// The document that represents it in A. `None` means that it is not dropped there, or that it is a stub.
     pub canonical_a: Option<String>,
     /// The document that represents it in B.
     pub canonical_b: Option<String>,
