@@ -276,11 +276,12 @@ fn a_sheet_of_tune_is_no_truth() {
     let dir = labelled_set();
     let sheet = "distance\tsketch_distance\tn_pairs\tid_a\tid_b\ttext_a\ttext_b\tlabel\tstrata\tprofile\n\
                  0\t0\t4\ta1\ta2\tx\tx\tpos\t0=4\tabc\n";
-    for (name, separator) in [("sheet.tsv", "\t"), ("sheet.csv", ","), ("other.csv", ";")] {
+    for (name, separator) in [("sheet.tsv", "\t"), ("sheet.csv", ","), ("my sheet.csv", ";")] {
         std::fs::write(dir.path().join(name), format!("\u{feff}{}", sheet.replace('\t', separator))).unwrap();
         let done = nearprint_in(dir.path(), &["evaluate", "--documents", "docs.parquet", "--truth", name]);
         assert_eq!(done.code, 65, "{}", done.stdout);
-        assert!(done.error().contains(&format!("nearprint tune --labels {name}")), "{}", done.stderr);
+        let named = if name.contains(' ') { format!("'{name}'") } else { name.to_owned() };
+        assert!(done.error().contains(&format!("`nearprint tune --labels {named}`")), "{}", done.stderr);
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use nearprint_fingerprint::hamming_distance;
 use serde_json::Value;
 
-use crate::support::{Ran, nearprint_in, rows, text, write_documents};
+use crate::support::{NEARPRINT, Ran, Run, nearprint_in, rows, text, write_documents};
 
 /// Thirty texts with five variants each, an exact copy of the first, and ids and texts that a spreadsheet would take for formulas.
 fn documents() -> tempfile::TempDir {
@@ -113,6 +113,18 @@ fn cells_are_no_formulas_and_the_page_takes_no_markup_from_documents() {
     assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"));
     assert_eq!(page.matches("<section>").count(), sheet.len());
     assert!(page.contains("<mark>") && !page.contains("http:") && !page.contains("https:"));
+}
+
+#[test]
+fn the_next_command_reads_the_sheet_with_the_profile_that_drew_it() {
+    let dir = documents();
+    let profile = ["--profile", "strict", "--set", "tokenize.features.weight=count"];
+    let said = draw(dir.path(), "my sheet.csv", &profile).expect_success().stdout;
+    let (_, next) = said.trim_end().rsplit_once("then: nearprint ").unwrap();
+    assert_eq!(next, "tune --labels 'my sheet.csv' --profile strict --set tokenize.features.weight=count");
+    let line = format!("{NEARPRINT} {next}");
+    let read = Run::new(Path::new("sh"), dir.path(), &["-c", &line]).run().unwrap().expect_success().stdout;
+    assert!(!read.contains("another profile"), "{read}");
 }
 
 #[test]
