@@ -74,6 +74,17 @@ fn a_pair_that_is_listed_twice_counts_once_in_its_grade_and_has_one_grade() {
 }
 
 #[test]
+fn a_grade_cannot_control_the_terminal() {
+    let dir = labelled_set();
+    let truth = "id_a\tid_b\tlabel\tgrade\na1\ta2\tpos\t\u{1b}[31mA\n";
+    std::fs::write(dir.path().join("pairs.tsv"), truth).unwrap();
+    std::fs::write(dir.path().join("ignored"), "b1\n").unwrap();
+    let said = evaluate(dir.path(), &["--by-grade", "--ignore", "ignored"]).expect_success().stdout;
+    assert!(said.contains("\u{fffd}[31mA") && !said.contains('\u{1b}'), "{said}");
+    assert!(said.contains("; 1 id left out"), "{said}");
+}
+
+#[test]
 fn rows_beyond_the_distance_of_the_profile_say_that_the_judge_has_not_read_for_them() {
     let dir = labelled_set();
     let said = |most: &str| evaluate(dir.path(), &["--max-distance", most]).expect_success().stdout;
