@@ -177,6 +177,31 @@ fn a_pair_that_stands_twice_counts_once_and_two_answers_about_it_are_refused() {
 }
 
 #[test]
+fn a_night_that_was_drawn_is_not_drawn_again_and_review_says_so() {
+    let night = night();
+    let review = |more: &[&str]| nearprint_in(night.path(), &[&REVIEW[..], more].concat()).expect_success();
+    assert_eq!(review(&["--sample", "6", "--json"]).json()["warnings"], json!([]));
+    let drawn = answers(&night);
+    assert_eq!(review(&["--json"]).json()["warnings"], json!([]));
+    let said = "2026-11-20 was drawn before: --sample and --seed count for another file as --answers";
+    for more in [["--sample", "9"], ["--seed", "3"]] {
+        let again = review(&[&more[..], &["--json"]].concat()).json();
+        assert_eq!((&again["n_drawn"], &again["warnings"]), (&json!(0), &json!([said])), "{again}");
+        let shown = review(&more).stdout;
+        assert!(shown.contains(&format!("Warning: {said}\n")), "{shown}");
+    }
+    assert_eq!(answers(&night), drawn);
+}
+
+#[test]
+fn a_table_that_is_not_there_is_missing_unless_a_night_is_drawn() {
+    let night = Night::new("");
+    let missing = ["review", "--config", "job.toml", "--answers", "anwsers.jsonl"];
+    expect(&nearprint_in(night.path(), &missing), 66, &["no reviewed pairs at anwsers.jsonl", "--dt"]);
+    assert!(!night.path().join("anwsers.jsonl").exists());
+}
+
+#[test]
 fn a_file_that_has_no_answers_stays_as_it_is() {
     let night = night();
     fs::write(night.path().join("answers.jsonl"), "{\"id\": 1}\n").unwrap();

@@ -41,7 +41,9 @@ pub struct ReviewRequest {
 pub struct ReviewDraw {
     /// The generation of the night.
     pub generation: String,
-    /// The pairs, in random order. None if some of this generation were drawn before.
+    /// Pairs of this generation were drawn before, and none now.
+    pub was_drawn: bool,
+    /// The pairs, in random order.
     pub pairs: Vec<ReviewedPair>,
     /// The number of drawn pairs of which a text is not where the documents were.
     pub n_without_texts: u64,
@@ -75,7 +77,7 @@ pub async fn draw_review(
     nights.refuse_other(&Configuration::new(profile, analyzer_resources, &columns.web.html_text))?;
     let generation = own.generation.clone();
     if answers.has(&night.dt, &generation) {
-        return Ok(ReviewDraw { generation, pairs: Vec::new(), n_without_texts: 0 });
+        return Ok(ReviewDraw { generation, was_drawn: true, pairs: Vec::new(), n_without_texts: 0 });
     }
     progress.start("draw", "files", own.decisions.len() as u64);
     let mut drawn = Drawn { seed: request.seed, most: request.n_sample, kinds: BTreeMap::new() };
@@ -132,7 +134,7 @@ pub async fn draw_review(
         });
     }
     let n_without_texts = (chosen.len() - pairs.len()) as u64;
-    Ok(ReviewDraw { generation, pairs, n_without_texts })
+    Ok(ReviewDraw { generation, was_drawn: false, pairs, n_without_texts })
 }
 
 /// Refuses a draw that leaves out a kind of pairs.
