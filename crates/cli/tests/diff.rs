@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::history::of_the_last_release;
 use crate::support::{self, Night, Ran, expect, nearprint_in, text};
 
 const DT: &str = "2026-11-20";
@@ -102,6 +103,47 @@ fn two_configurations_of_a_night_are_compared_and_examples_are_cut_but_counts_ar
     for part in ["# What changed in the night 2026-11-20", "| pairs are in B only | 30 |", "- d10 and d20"] {
         assert!(said.stdout.contains(part), "{part:?} is not in {}", said.stdout);
     }
+}
+
+#[test]
+fn what_a_document_is_to_earlier_nights_is_compared_too() {
+    let night = Night::new("");
+    let [one, two] = [1, 2].map(|i| text(i, 60));
+    night.documents(DT, &[("a", &one), ("b", &two)]).run(DT, &["--no-breakers"]).expect_success();
+    let earlier = "2026-11-19";
+    night.documents(earlier, &[("a", &one)]).run(earlier, &["--no-breakers", "--late"]).expect_success();
+    night.run(DT, &["--no-breakers", "--replace"]).expect_success();
+    let found = diff(&night, &["results"]).expect_success().json();
+    assert_eq!((&found["status"], counts(&found)), (&"different".into(), [1, 0, 0, 0, 1, 0, 0]), "{found}");
+    assert_eq!(changes(&found)[0].4, ["a"]);
+}
+
+#[test]
+fn the_reason_of_a_pair_is_compared_too() {
+    let night = Night::new("");
+    // The sketches of the two are between the limit of the judge and that of the profile.
+    let base = text(9, 200);
+    let mut words: Vec<String> = base.split(' ').map(str::to_owned).collect();
+    (0..13).for_each(|i| words[i * 200 / 13] = format!("e{i}"));
+    night.documents(DT, &[("a", &base), ("b", &words.join(" "))]).run(DT, &["--no-breakers"]).expect_success();
+    assert_eq!(night.published(DT, "pairs")[0][6], "edited");
+    let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();
+    std::fs::write(night.path().join("job.toml"), job + "[judge]\nmax_looks = 0\n").unwrap();
+    night.run(DT, &["--no-breakers", "--replace"]).expect_success();
+    assert_eq!(night.published(DT, "pairs")[0][6], "near");
+    let pairs = &diff(&night, &["results"]).expect_success().json()["pairs"];
+    assert_eq!([&pairs["n_same"], &pairs["n_details"]], [0, 1], "{pairs}");
+}
+
+#[test]
+fn what_a_night_of_the_last_release_does_not_say_is_no_difference() {
+    let night = of_the_last_release();
+    let newest = "2026-11-19";
+    night.run(newest, &["--no-breakers", "--replace"]).expect_success();
+    let args = ["diff", "results", "--dt", newest, "--json"];
+    let found = nearprint_in(night.path(), &args).expect_success().json();
+    assert_eq!((&found["status"], counts(&found)), (&"same".into(), [3, 0, 0, 0, 0, 0, 0]), "{found}");
+    assert_eq!(found["pairs"]["n_same"], 1);
 }
 
 #[test]

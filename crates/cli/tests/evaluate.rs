@@ -74,6 +74,17 @@ fn a_pair_that_is_listed_twice_counts_once_in_its_grade_and_has_one_grade() {
 }
 
 #[test]
+fn a_grade_cannot_control_the_terminal() {
+    let dir = labelled_set();
+    let truth = "id_a\tid_b\tlabel\tgrade\na1\ta2\tpos\t\u{1b}[31mA\n";
+    std::fs::write(dir.path().join("pairs.tsv"), truth).unwrap();
+    std::fs::write(dir.path().join("ignored"), "b1\n").unwrap();
+    let said = evaluate(dir.path(), &["--by-grade", "--ignore", "ignored"]).expect_success().stdout;
+    assert!(said.contains("\u{fffd}[31mA") && !said.contains('\u{1b}'), "{said}");
+    assert!(said.contains("; 1 id left out"), "{said}");
+}
+
+#[test]
 fn rows_beyond_the_distance_of_the_profile_say_that_the_judge_has_not_read_for_them() {
     let dir = labelled_set();
     let said = |most: &str| evaluate(dir.path(), &["--max-distance", most]).expect_success().stdout;
@@ -276,11 +287,12 @@ fn a_sheet_of_tune_is_no_truth() {
     let dir = labelled_set();
     let sheet = "distance\tsketch_distance\tn_pairs\tid_a\tid_b\ttext_a\ttext_b\tlabel\tstrata\tprofile\n\
                  0\t0\t4\ta1\ta2\tx\tx\tpos\t0=4\tabc\n";
-    for (name, separator) in [("sheet.tsv", "\t"), ("sheet.csv", ","), ("other.csv", ";")] {
+    for (name, separator) in [("sheet.tsv", "\t"), ("sheet.csv", ","), ("my sheet.csv", ";")] {
         std::fs::write(dir.path().join(name), format!("\u{feff}{}", sheet.replace('\t', separator))).unwrap();
         let done = nearprint_in(dir.path(), &["evaluate", "--documents", "docs.parquet", "--truth", name]);
         assert_eq!(done.code, 65, "{}", done.stdout);
-        assert!(done.error().contains(&format!("nearprint tune --labels {name}")), "{}", done.stderr);
+        let named = if name.contains(' ') { format!("'{name}'") } else { name.to_owned() };
+        assert!(done.error().contains(&format!("`nearprint tune --labels {named}`")), "{}", done.stderr);
     }
 }
 

@@ -1,28 +1,34 @@
 //! `nearprint review`: pairs that people look at, and what their answers say.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{self, Night, Ran, Run, command, edited, expect, nearprint_in, text};
+use crate::support::{self, Night, Ran, Run, command, edited, expect, nearprint_in, text, write_documents};
 
 const DT: &str = "2026-11-20";
 
-/// A night of families of near copies, and of texts that are alone.
+/// A night of families of near copies, and of texts that are alone. Each family has a file. Of the documents that are dropped,
+/// a few are 4 to 7 bits away from the one that stays, the others fewer.
 fn night() -> Night {
     let night = Night::new("");
-    let mut rows: Vec<(String, String)> = Vec::new();
     for family in 0..12 {
         let base = text(family, 200);
-        rows.push((format!("f{family}-0"), base.clone()));
+        let mut rows = vec![(format!("f{family}-0"), base.clone())];
         rows.extend((1..4).map(|copy| (format!("f{family}-{copy}"), edited(&base, copy))));
+        write_file(&night, &format!("f{family}"), &rows);
     }
-    rows.extend((100..120).map(|seed| (format!("s{seed}"), text(seed, 200))));
-    let rows: Vec<(&str, &str)> = rows.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
-    night.documents(DT, &rows);
+    let alone: Vec<_> = (100..120).map(|seed| (format!("s{seed}"), text(seed, 200))).collect();
+    write_file(&night, "alone", &alone);
     night.run(DT, &[]).expect_success();
     night
+}
+
+fn write_file(night: &Night, name: &str, rows: &[(String, String)]) {
+    let rows: Vec<_> = rows.iter().map(|(id, text)| (Some(id.as_str()), Some(text.as_str()))).collect();
+    write_documents(&night.path().join(format!("documents/dt={DT}/{name}.parquet")), &rows);
 }
 
 const REVIEW: [&str; 7] = ["review", "--config", "job.toml", "--answers", "answers.jsonl", "--dt", DT];
@@ -103,6 +109,96 @@ fn answers_that_a_program_writes_give_the_precision_of_the_night() {
     let again =
         nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "5", "--json"]].concat()).expect_success().json();
     assert_eq!((again["n_drawn"].as_u64(), again["nights"].as_array().map(Vec::len)), (Some(5), Some(0)), "{again}");
+}
+
+/// Writes an answer into each line of the table.
+fn answer_all(night: &Night, pairs: &mut [Value]) {
+    for pair in &mut *pairs {
+        pair["answer"] = json!("same");
+    }
+    let lines: Vec<String> = pairs.iter().map(Value::to_string).collect();
+    fs::write(night.path().join("answers.jsonl"), lines.join("\n")).unwrap();
+}
+
+#[test]
+fn fewer_pairs_than_a_night_has_kinds_are_not_drawn() {
+    let night = night();
+    let few = nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "1"]].concat());
+    expect(&few, 64, &["--sample 1: 2026-11-20 has 2 kinds of pairs: give at least 2"]);
+    assert!(!night.path().join("answers.jsonl").exists());
+    let done = nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "2", "--json"]].concat()).expect_success();
+    assert_eq!(done.json()["n_drawn"], 2);
+}
+
+#[test]
+fn there_is_no_figure_where_no_pair_of_a_kind_was_shown() {
+    let night = night();
+    // The texts of the far pairs are gone.
+    let decisions = night.decisions(DT);
+    let is_far = |decided: &[String]| decided[2].parse().is_ok_and(|distance: u32| distance >= 4);
+    let far = decisions.iter().filter(|(_, decided)| is_far(decided)).map(|(id, _)| id.split('-').next().unwrap());
+    for family in far.collect::<BTreeSet<&str>>() {
+        fs::remove_file(night.path().join(format!("documents/dt={DT}/{family}.parquet"))).unwrap();
+    }
+    let drawn = nearprint_in(night.path(), &[&REVIEW[..], &["--json"]].concat()).expect_success().json();
+    assert!(drawn["n_without_texts"].as_u64() >= Some(2) && drawn["n_drawn"].as_u64() >= Some(2), "{drawn}");
+    answer_all(&night, &mut answers(&night));
+    let done = nearprint_in(night.path(), &[&REVIEW[..], &["--json"]].concat()).expect_success().json();
+    let of = &done["nights"][0];
+    assert_eq!([&of["precision"], &of["recall"]], [&Value::Null, &Value::Null], "{of}");
+    let far = &of["strata"][1];
+    assert_eq!((&far["name"], &far["n_stratum"]), (&json!("dropped, 4 to 7 bits"), &json!(2)), "{of}");
+    assert_eq!(far["same"], Value::Null);
+}
+
+#[test]
+fn a_pair_that_stands_twice_counts_once_and_two_answers_about_it_are_refused() {
+    let night = night();
+    let table = night.path().join("answers.jsonl");
+    nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "6"]].concat()).expect_success();
+    answer_all(&night, &mut answers(&night));
+    let figures = || nearprint_in(night.path(), &[&REVIEW[..5], &["--json"]].concat());
+    let once = figures().expect_success().json();
+    let lines = fs::read_to_string(&table).unwrap();
+    let last = answers(&night).pop().unwrap();
+    let with_last = |answer: Value| {
+        let mut last = last.clone();
+        last["answer"] = answer;
+        fs::write(&table, format!("{lines}\n{last}\n")).unwrap();
+    };
+    for answer in [json!("same"), Value::Null] {
+        with_last(answer);
+        let twice = figures().expect_success().json();
+        assert_eq!([&twice["nights"], &twice["n_open"]], [&once["nights"], &once["n_open"]], "{twice}");
+        assert!(twice["warnings"][0].as_str().is_some_and(|said| said.contains("counts once: 1")), "{twice}");
+    }
+    with_last(json!("different"));
+    expect(&figures(), 65, &["answers.jsonl: row 7: this pair has another answer in row 6: keep one of the two"]);
+}
+
+#[test]
+fn a_night_that_was_drawn_is_not_drawn_again_and_review_says_so() {
+    let night = night();
+    let review = |more: &[&str]| nearprint_in(night.path(), &[&REVIEW[..], more].concat()).expect_success();
+    assert_eq!(review(&["--sample", "6", "--json"]).json()["warnings"], json!([]));
+    let drawn = answers(&night);
+    assert_eq!(review(&["--json"]).json()["warnings"], json!([]));
+    let said = "2026-11-20 was drawn before: --sample and --seed count for another file as --answers";
+    for more in [["--sample", "9"], ["--seed", "3"]] {
+        let again = review(&[&more[..], &["--json"]].concat()).json();
+        assert_eq!((&again["n_drawn"], &again["warnings"]), (&json!(0), &json!([said])), "{again}");
+        let shown = review(&more).stdout;
+        assert!(shown.contains(&format!("Warning: {said}\n")), "{shown}");
+    }
+    assert_eq!(answers(&night), drawn);
+}
+
+#[test]
+fn a_table_that_is_not_there_is_missing_unless_a_night_is_drawn() {
+    let night = Night::new("");
+    let missing = ["review", "--config", "job.toml", "--answers", "anwsers.jsonl"];
+    expect(&nearprint_in(night.path(), &missing), 66, &["no reviewed pairs at anwsers.jsonl", "--dt"]);
+    assert!(!night.path().join("anwsers.jsonl").exists());
 }
 
 #[test]

@@ -221,6 +221,11 @@ fn in_a_first_night_a_text_of_many_addresses_is_a_stub_and_one_page_under_many_q
     assert_eq!(stubs(&night, DAYS[0]), (0..30).map(|i| url("news.example", i)).collect());
     let row = night.published(DAYS[0], "stubs")[0].clone();
     assert_eq!(row[1..5], ["news.example", "share", "https://news.example/story/0", "30"]);
+    // Nothing represents a stub, not even itself.
+    let said = nearprint_in(night.path(), &["diff", "results", "--dt", DAYS[0]]).expect_success().stdout;
+    let (_, stubs) = said.split_once("drop exact → drop stub").unwrap();
+    let (stubs, _) = stubs.split_once("\n\n").unwrap_or((stubs, ""));
+    assert!(stubs.contains(", then by no document)") && !stubs.contains("by itself"), "{said}");
 }
 
 #[test]

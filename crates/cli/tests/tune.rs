@@ -7,7 +7,7 @@ use std::path::Path;
 use nearprint_fingerprint::hamming_distance;
 use serde_json::Value;
 
-use crate::support::{Ran, nearprint_in, rows, text, write_documents};
+use crate::support::{NEARPRINT, Ran, Run, nearprint_in, rows, text, write_documents};
 
 /// Thirty texts with five variants each, an exact copy of the first, and ids and texts that a spreadsheet would take for formulas.
 fn documents() -> tempfile::TempDir {
@@ -116,6 +116,18 @@ fn cells_are_no_formulas_and_the_page_takes_no_markup_from_documents() {
 }
 
 #[test]
+fn the_next_command_reads_the_sheet_with_the_profile_that_drew_it() {
+    let dir = documents();
+    let profile = ["--profile", "strict", "--set", "tokenize.features.weight=count"];
+    let said = draw(dir.path(), "my sheet.csv", &profile).expect_success().stdout;
+    let (_, next) = said.trim_end().rsplit_once("then: nearprint ").unwrap();
+    assert_eq!(next, "tune --labels 'my sheet.csv' --profile strict --set tokenize.features.weight=count");
+    let line = format!("{NEARPRINT} {next}");
+    let read = Run::new(Path::new("sh"), dir.path(), &["-c", &line]).run().unwrap().expect_success().stdout;
+    assert!(!read.contains("another profile"), "{read}");
+}
+
+#[test]
 fn a_sheet_is_not_drawn_over_labels() {
     let dir = documents();
     draw(dir.path(), "sheet.csv", &[]).expect_success();
@@ -214,6 +226,19 @@ fn sketch_distances_are_estimated_from_the_same_labels() {
     let without = estimate(&csv, &["--json", "--profile", "paper"]).expect_success().json();
     assert_eq!(without["by_max_sketch_distance"], serde_json::json!([]));
     assert_eq!(without["recommendation"]["max_sketch_distance"], Value::Null);
+}
+
+#[test]
+fn no_sketch_distance_that_leaves_the_judge_out_is_recommended() {
+    let csv = labels(&[(0, 40, &[P; 40]), (4, 40, &[P; 40]), (9, 40, &[P; 40])]);
+    let done = estimate(&csv, &["--json"]).expect_success().json();
+    // Distance 9 has sketches that differ in 90.
+    assert_eq!(done["recommendation"]["max_sketch_distance"], 40, "{done}");
+    let said = "a larger max_sketch_distance counts for earlier nights alone, and from 80 on it leaves the judge out";
+    assert!(done["warnings"].to_string().contains(said), "{done}");
+    let without = estimate(&csv, &["--json", "--set", "judge.max_looks=0"]).expect_success().json();
+    assert_eq!(without["recommendation"]["max_sketch_distance"], 90, "{without}");
+    assert!(!without["warnings"].to_string().contains("judge"), "{without}");
 }
 
 #[test]

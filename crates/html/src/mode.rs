@@ -1,5 +1,7 @@
 //! Which text of a page is taken.
 
+use std::fmt::{Display, Formatter};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,4 +31,15 @@ pub enum HtmlText {
     All,
     /// The text of the elements that a CSS selector names, in the order of the page.
     Selector(String),
+}
+
+impl Display for HtmlText {
+    /// Writes `main`, `all`, or `selector=` and the CSS selector.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Main => f.write_str("main"),
+            Self::All => f.write_str("all"),
+            Self::Selector(selector) => write!(f, "selector={selector}"),
+        }
+    }
 }

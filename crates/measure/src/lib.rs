@@ -20,8 +20,8 @@ pub use evaluate::{
 };
 pub use idf::{IdfRequest, IdfSummary, build_idf};
 pub use review::{
-    Answer, Answers, NightEstimate, ReviewDraw, ReviewEstimate, ReviewRequest, ReviewedPair, StratumEstimate,
-    draw_review, estimate_review, is_reviewed_pair,
+    Answer, Answers, NightEstimate, ReviewDraw, ReviewEstimate, ReviewRequest, ReviewStratum, ReviewedPair,
+    StratumEstimate, draw_review, estimate_review, is_reviewed_pair,
 };
 pub use tune::{
     Estimate, EstimateIntervals, LabelEstimate, LabelsRequest, Recommendation, SheetRequest, SheetSummary, Stratum,

@@ -137,7 +137,7 @@ impl Configuration {
             }
         };
         differ("bits", other.profile.bits.to_string(), self.profile.bits.to_string());
-        differ("html_text", text_name(&other.html_text), text_name(&self.html_text));
+        differ("html_text", other.html_text.to_string(), self.html_text.to_string());
         for ((key, other), own) in FILES.iter().zip(&other.files).zip(&self.files) {
             let of = |file: &Option<String>| if file.is_some() { "a file" } else { "left out" }.to_owned();
             differ(key, of(other), of(own));
@@ -186,14 +186,6 @@ fn differing(path: &str, other: &mut Value, own: &mut Value, found: &mut Vec<Dif
     } else if other != own {
         let shown = |value: &Value| if value.is_null() { "left out".to_owned() } else { value.to_string() };
         found.push(Difference { key: path.to_owned(), other: shown(other), own: shown(own) });
-    }
-}
-
-fn text_name(text: &HtmlText) -> String {
-    match text {
-        HtmlText::Main => "main".to_owned(),
-        HtmlText::All => "all".to_owned(),
-        HtmlText::Selector(selector) => format!("selector={selector}"),
     }
 }
 

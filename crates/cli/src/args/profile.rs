@@ -33,6 +33,18 @@ pub struct ProfileArgs {
     pub html_text: Option<HtmlText>,
 }
 
+impl ProfileArgs {
+    /// Returns the words of a command line that give the same fingerprints of texts. The columns have no part in them.
+    pub fn of_fingerprints(&self) -> Vec<String> {
+        let config = self.config.iter().map(|file| ("--config", file.display().to_string()));
+        let profile = self.profile.iter().map(|name| ("--profile", name.clone()));
+        let overrides = self.overrides.iter().map(|of| ("--set", of.clone()));
+        let html_text = self.html_text.iter().map(|text| ("--html-text", text.to_string()));
+        let flags = config.chain(profile).chain(overrides).chain(html_text);
+        flags.flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+}
+
 /// The id of a document in a WARC file.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]

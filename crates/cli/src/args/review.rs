@@ -19,10 +19,10 @@ pub struct ReviewArgs {
     /// Table of pairs and answers, JSON lines; answers are added to it
     #[arg(long, value_name = "FILE.jsonl", value_parser = place)]
     pub answers: Given,
-    /// Number of pairs to draw of the night
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = at_least_one)]
-    pub sample: usize,
-    /// Seed of the draw; the same seed draws the same pairs
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
+    /// Number of pairs to draw of the night [default: 60]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub sample: Option<usize>,
+    /// Seed of the draw; the same seed draws the same pairs [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }

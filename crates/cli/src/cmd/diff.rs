@@ -41,7 +41,7 @@ fn text(diff: &Diff) -> String {
     for change in &diff.documents.changes {
         let _ = writeln!(out, "\n{}: {}{}", heading(change), grouped(change.n), cut(change.n, change.examples.len()));
         for example in &change.examples {
-            let _ = writeln!(out, "  {}", document(change.kind, example));
+            let _ = writeln!(out, "  {}", document(change, example));
         }
     }
     for (name, n, pairs) in pairs(diff) {
@@ -70,8 +70,7 @@ fn markdown(diff: &Diff) -> String {
         let _ = writeln!(out, "\n| change | documents | examples |\n|---|---:|---|");
     }
     for change in &diff.documents.changes {
-        let examples: Vec<String> =
-            change.examples.iter().map(|example| escaped(&document(change.kind, example))).collect();
+        let examples: Vec<String> = change.examples.iter().map(|example| escaped(&document(change, example))).collect();
         let cut = cut(change.n, change.examples.len());
         let _ = writeln!(out, "| {} | {} | {}{cut} |", heading(change), grouped(change.n), examples.join("<br>"));
     }
@@ -114,11 +113,11 @@ fn kinds(diff: &Diff) -> [(u64, &'static str); 11] {
         (documents.n_decision, "documents have another decision"),
         (documents.n_reason, "documents have the same decision for another reason"),
         (documents.n_canonical, "documents have another canonical document only"),
-        (documents.n_details, "documents have another distance, cluster or lost share only"),
+        (documents.n_details, "documents have another distance, cluster, lost share, family or history only"),
         (documents.n_only_a, "documents are in A only"),
         (documents.n_only_b, "documents are in B only"),
         (pairs.n_same, "pairs are the same"),
-        (pairs.n_details, "pairs have another distance or scope"),
+        (pairs.n_details, "pairs have another distance, scope or reason"),
         (pairs.n_only_a, "pairs are in A only"),
         (pairs.n_only_b, "pairs are in B only"),
     ]
@@ -130,22 +129,32 @@ fn heading(change: &Change) -> String {
     match change.kind {
         ChangeKind::Decision | ChangeKind::Reason => format!("{from} → {to}"),
         ChangeKind::Canonical => format!("{from}, another canonical document"),
-        ChangeKind::Details => format!("{from}, another distance, cluster or lost share"),
+        ChangeKind::Details => format!("{from}, another distance, cluster, lost share, family or history"),
         ChangeKind::OnlyA => format!("{from}, in A only"),
         ChangeKind::OnlyB => format!("{to}, in B only"),
     }
 }
 
-fn document(kind: ChangeKind, example: &ChangedDocument) -> String {
+fn document(change: &Change, example: &ChangedDocument) -> String {
     let id = shown_id(&example.doc_id);
-    let canonical = |id: &Option<String>| id.as_deref().map_or("itself".to_owned(), shown_id);
-    match (kind, &example.canonical_a, &example.canonical_b) {
+    // No document represents a stub, and none a document without text.
+    let nobody = |decided: &Option<String>| match decided {
+        Some(decided) if decided.starts_with("keep ") => "itself",
+        _ => "no document",
+    };
+    let canonical = |id: &Option<String>, decided: &Option<String>| {
+        id.as_deref().map_or_else(|| nobody(decided).to_owned(), shown_id)
+    };
+    match (change.kind, &example.canonical_a, &example.canonical_b) {
         (ChangeKind::OnlyA | ChangeKind::OnlyB, a, b) => match a.as_deref().or(b.as_deref()) {
             Some(canonical) => format!("{id} (represented by {})", shown_id(canonical)),
             None => id,
         },
         (_, a, b) if a == b => id,
-        (_, a, b) => format!("{id} (represented by {}, then by {})", canonical(a), canonical(b)),
+        (_, a, b) => {
+            let (a, b) = (canonical(a, &change.from), canonical(b, &change.to));
+            format!("{id} (represented by {a}, then by {b})")
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use nearprint_explain::legible;
 use nearprint_fingerprint::FeatureHash;
 use nearprint_measure::{ByResemblance, EvaluateRequest, Evaluation, ResemblanceRow, Score};
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::LocalFile;
 
-use super::{Outcome, Session, cell, documents, grouped, if_exists, name_flags, warnings};
+use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, warnings};
 use crate::args::{EvaluateArgs, Global};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -72,7 +73,7 @@ fn text(evaluation: &Evaluation) -> String {
     let sketch = evaluation.max_sketch_distance.map_or(String::new(), |d| format!(", sketches within {d}"));
     let ignored = match evaluation.n_ignored {
         0 => String::new(),
-        n => format!("; {} ids left out", grouped(n)),
+        n => format!("; {} left out", counted(n, "id")),
     };
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -114,20 +115,20 @@ fn text(evaluation: &Evaluation) -> String {
         let _ = writeln!(out, "{:>19}  {:<11}  {:>11} {:>9}", "grade", "share found", "pairs", "found");
         for row in grades {
             let (pairs, found) = (grouped(row.n_pairs), grouped(row.n_found));
-            let _ = writeln!(out, "{:>19}  {:<11.3}  {pairs:>11} {found:>9}", row.grade, row.share);
+            let _ = writeln!(out, "{:>19}  {:<11.3}  {pairs:>11} {found:>9}", legible(&row.grade), row.share);
         }
     }
-    if let Some(counted) = &evaluation.by_resemblance {
+    if let Some(shares) = &evaluation.by_resemblance {
         let _ = writeln!(out, "\nAt distance {own}, by exact resemblance of the texts");
-        by_resemblance(&mut out, counted);
+        by_resemblance(&mut out, shares);
     }
     out
 }
 
-fn by_resemblance(out: &mut String, counted: &ByResemblance) {
+fn by_resemblance(out: &mut String, shares: &ByResemblance) {
     let _ =
         writeln!(out, "{:>19}  {:<19}  {:>11} {:>9} {:>9}", "resemblance", "share found", "pairs", "found", "clusters");
-    for row in &counted.rows {
+    for row in &shares.rows {
         // Nearly all pairs are below the first range, and three decimals would call any share of them nothing.
         let share = match row.from {
             0.0 if row.n_found > 0 => row.share.map_or(String::new(), |share| format!("{share:.1e}")),

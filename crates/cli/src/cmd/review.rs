@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal as _, Write as _};
 
 use console::{Term, measure_text_width};
 use nearprint_explain::shown_id;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_measure::{
     Answer, Answers, NightEstimate, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review, estimate_review,
 };
@@ -13,7 +13,7 @@ use nearprint_storage::{Storage, blocking};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Outcome, Session, cell, counted, grouped, night_source};
+use super::{Outcome, Session, cell, counted, grouped, name_flags, night_source, warnings};
 use crate::args::{Global, ReviewArgs};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -34,6 +34,8 @@ pub(super) struct Reviewed {
     n_answered: u64,
     /// The number of pairs of all nights that have no answer.
     n_open: u64,
+    /// Warnings to read before relying on the figures.
+    warnings: Vec<Words>,
     /// What the answers say of the nights.
     #[serde(flatten)]
     estimate: ReviewEstimate,
@@ -50,14 +52,19 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
                 night: night_source(&job, dt)?,
                 profile: job.profile_config()?,
                 analyzer_resources: job.analyzer_resources()?,
-                n_sample: args.sample,
-                seed: args.seed,
+                n_sample: args.sample.unwrap_or(SAMPLE),
+                seed: args.seed.unwrap_or_default(),
             })
         })
         .transpose()?;
+    let asks_for_a_draw = args.sample.is_some() || args.seed.is_some();
     let session = Session::new(&job, global);
-    let done = session.block_on(|storage, resources, progress| async move {
+    let mut done = session.block_on(move |storage, resources, progress| async move {
         let mut answers = Answers::read(&storage, &url).await?;
+        if request.is_none() && answers.pairs.is_empty() {
+            let remedy = words!["check the path, or draw pairs of a night with ", key("dt")];
+            return Err(Fault::input_missing("reviewed pairs", url, remedy));
+        }
         let mut done = Reviewed {
             answers: url,
             dt: request.as_ref().map(|request| request.night.dt.clone()),
@@ -65,13 +72,24 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             n_without_texts: 0,
             n_answered: 0,
             n_open: 0,
+            warnings: Vec::new(),
             estimate: ReviewEstimate { nights: Vec::new(), months: Vec::new() },
         };
+        if answers.n_repeated > 0 {
+            let n = answers.n_repeated;
+            done.warnings.push(format!("rows that repeat the pair of another, which counts once: {n}").into());
+        }
         if let Some(request) = request {
             let drawn = draw_review(&storage, &request, &answers, &resources, &progress).await?;
             progress.pause();
+            if drawn.was_drawn && asks_for_a_draw {
+                let dt = request.night.dt.clone();
+                let (sample, seed, answers) = (key("sample"), key("seed"), key("answers"));
+                let again = words![sample, " and ", seed, " count for another file as ", answers];
+                done.warnings.push(words![dt, " was drawn before: ", again]);
+            }
+            (done.n_drawn, done.n_without_texts) = (drawn.pairs.len() as u64, drawn.n_without_texts);
             if !drawn.pairs.is_empty() {
-                (done.n_drawn, done.n_without_texts) = (drawn.pairs.len() as u64, drawn.n_without_texts);
                 answers.pairs.extend(drawn.pairs);
                 answers.write(&storage).await?;
             }
@@ -84,9 +102,13 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         done.estimate = estimate_review(&answers.pairs);
         Ok::<_, Fault>(done)
     })?;
+    name_flags("review", &mut done.warnings);
     let text = text(&done);
     Ok(session.report("review", "done", &done, text))
 }
+
+/// The number of pairs that are drawn of a night, unless the user says another.
+const SAMPLE: usize = 60;
 
 /// What somebody typed.
 enum Key {
@@ -229,6 +251,7 @@ fn text(done: &Reviewed) -> String {
             counted(done.n_without_texts, "pair")
         );
     }
+    warnings(&mut out, &done.warnings);
     let nights = &done.estimate.nights;
     if nights.is_empty() {
         let _ = writeln!(out, "No answers yet");

@@ -9,7 +9,8 @@ use nearprint_measure::{
 };
 
 use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, warnings};
-use crate::args::{Global, TuneArgs};
+use crate::args::{Global, ProfileArgs, TuneArgs};
+use crate::command_line::command_line;
 use crate::documents::place;
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -48,11 +49,11 @@ fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: Document
     let summary = session.block_on(|storage, resources, progress| async move {
         draw_sheet(&storage, &request, &resources, &progress).await
     })?;
-    let text = drawn(&summary);
+    let text = drawn(&summary, &args.profile);
     Ok(session.report("tune", "drawn", &summary, text))
 }
 
-fn drawn(summary: &SheetSummary) -> String {
+fn drawn(summary: &SheetSummary, profile: &ProfileArgs) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
@@ -75,11 +76,9 @@ fn drawn(summary: &SheetSummary) -> String {
     for row in &summary.strata {
         let _ = writeln!(out, "{:>8} {:>9} {:>13}", row.distance, grouped(row.n_pairs), grouped(row.n_sampled));
     }
-    let _ = writeln!(
-        out,
-        "Write pos, neg or gray into the column 'label', then: nearprint tune --labels {}",
-        summary.sheet
-    );
+    let words = ["tune", "--labels", &summary.sheet].map(str::to_owned);
+    let next = command_line(words.into_iter().chain(profile.of_fingerprints()));
+    let _ = writeln!(out, "Write pos, neg or gray into the column 'label', then: {next}");
     out
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, quoted};
 use nearprint_parquet::missing_column;
 use nearprint_storage::{Storage, redact, utf8};
 use nearprint_tasks::QueryBatch;
@@ -151,7 +151,7 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
         let reason = format!(
             "a sheet of `nearprint tune` holds some pairs of each distance, so scores on it say nothing of all: use \
              `nearprint tune --labels {}`",
-            redact(url)
+            quoted(&redact(url))
         );
         return Err(Fault::bad_data(url.to_owned(), reason).row(1));
     }

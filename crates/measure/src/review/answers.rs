@@ -1,6 +1,6 @@
 //! The table of the pairs that people look at, and of their answers: a file of JSON lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use nearprint_fault::{Fault, Result, foreign};
@@ -34,6 +34,9 @@ pub struct ReviewedPair {
     pub is_drop: bool,
     /// The number of such pairs in the night, drawn or not.
     pub n_stratum: u64,
+    /// All kinds of pairs that the night has, also those of which no pair is in the file. A file may lack them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata: Vec<ReviewStratum>,
     /// The first document.
     pub doc_id: String,
     /// The second document: the one that stays, if the first one is dropped.
@@ -57,10 +60,49 @@ pub struct ReviewedPair {
     pub more: BTreeMap<String, Value>,
 }
 
+/// A kind of pairs that a night has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewStratum {
+    /// The kind, such as `dropped, 4 to 7 bits`.
+    pub name: String,
+    /// The decision of the night drops the first document of such a pair for the second one.
+    pub is_drop: bool,
+    /// The number of such pairs in the night, drawn or not.
+    pub n_pairs: u64,
+}
+
 /// Returns whether a line is that of a pair.
 #[must_use]
 pub fn is_reviewed_pair(line: &str) -> bool {
     serde_json::from_str::<ReviewedPair>(line).is_ok()
+}
+
+/// The lines read so far.
+#[derive(Default)]
+struct Rows {
+    pairs: Vec<ReviewedPair>,
+    /// The line of each pair of a generation of a night, and its position in `pairs`.
+    places: HashMap<[String; 4], (u64, usize)>,
+    n_repeated: u64,
+}
+
+impl Rows {
+    /// Adds a pair, or merges it with that of an earlier line. If only one of them has an answer, that answer counts.
+    fn add(&mut self, number: u64, pair: ReviewedPair) -> std::result::Result<(), String> {
+        let key = [&pair.dt, &pair.generation, &pair.doc_id, &pair.other_id].map(String::clone);
+        let Some(&(earlier_number, at)) = self.places.get(&key) else {
+            self.places.insert(key, (number, self.pairs.len()));
+            self.pairs.push(pair);
+            return Ok(());
+        };
+        let earlier = &mut self.pairs[at];
+        if earlier.answer.is_some() && pair.answer.is_some() && earlier.answer != pair.answer {
+            return Err(format!("this pair has another answer in row {earlier_number}: keep one of the two"));
+        }
+        earlier.answer = earlier.answer.or(pair.answer);
+        self.n_repeated += 1;
+        Ok(())
+    }
 }
 
 /// A file of pairs and answers.
@@ -69,24 +111,28 @@ pub struct Answers {
     url: String,
     /// The content of the file as it was read or written last.
     content: Bytes,
-    /// The pairs, in the order in which they were drawn.
+    /// The pairs, in the order in which they were drawn, each once.
     pub pairs: Vec<ReviewedPair>,
+    /// The number of lines that repeat the pair of another line. They are not among `pairs`.
+    pub n_repeated: u64,
 }
 
 impl Answers {
     /// Reads the file, or begins with none if there is no such file.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it is no such pair.
+    /// The file cannot be read, a line of it is no such pair, or two lines have different answers about one pair.
     pub async fn read(storage: &Storage, url: &str) -> Result<Self> {
         let content = storage.folder(url)?.get().await?.unwrap_or_default();
         let lines = (1..).zip(content.split(|&byte| byte == b'\n'));
-        let parsed = lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(number, line)| {
+        let mut rows = Rows::default();
+        for (number, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
             let bad = |e| bad_file(url, format!("it is no line of answers ({})", foreign(&e))).row(number);
-            serde_json::from_slice(line).map_err(bad)
-        });
-        let pairs = parsed.collect::<Result<_>>()?;
-        Ok(Self { url: url.to_owned(), content, pairs })
+            let pair = serde_json::from_slice(line).map_err(bad)?;
+            rows.add(number, pair).map_err(|reason| Fault::bad_data(url, reason).row(number))?;
+        }
+        let Rows { pairs, n_repeated, .. } = rows;
+        Ok(Self { url: url.to_owned(), content, pairs, n_repeated })
     }
 
     /// Writes the file, whole or not at all.

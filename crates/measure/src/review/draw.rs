@@ -7,7 +7,7 @@ use arrow::array::Array;
 use arrow::datatypes::{Float64Type, Int32Type};
 use futures::TryStreamExt;
 use nearprint_explain::excerpts;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, counted, key, words};
 use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
 use nearprint_night::{NightSource, NightTexts, Text};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
@@ -19,7 +19,7 @@ use nearprint_tasks::QueryBatch;
 use nearprint_tokenize::Resources as AnalyzerResources;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::answers::{Answers, ReviewedPair};
+use super::answers::{Answers, ReviewStratum, ReviewedPair};
 
 /// The night to review.
 #[derive(Debug, Clone)]
@@ -41,7 +41,9 @@ pub struct ReviewRequest {
 pub struct ReviewDraw {
     /// The generation of the night.
     pub generation: String,
-    /// The pairs, in random order. None if some of this generation were drawn before.
+    /// Pairs of this generation were drawn before, and none now.
+    pub was_drawn: bool,
+    /// The pairs, in random order.
     pub pairs: Vec<ReviewedPair>,
     /// The number of drawn pairs of which a text is not where the documents were.
     pub n_without_texts: u64,
@@ -60,7 +62,8 @@ const CONTEXT_CHARS: usize = 120;
 /// The memory holds the fingerprints of the night, and the texts that are drawn.
 ///
 /// # Errors
-/// The night is not published, the profile is not that of the store, or a file that has not changed cannot be read.
+/// The night is not published, the profile is not that of the store, a file that has not changed cannot be read, or the
+/// night has more kinds of pairs than are to be drawn: nothing is known of a kind without a pair.
 pub async fn draw_review(
     storage: &Storage,
     request: &ReviewRequest,
@@ -74,7 +77,7 @@ pub async fn draw_review(
     nights.refuse_other(&Configuration::new(profile, analyzer_resources, &columns.web.html_text))?;
     let generation = own.generation.clone();
     if answers.has(&night.dt, &generation) {
-        return Ok(ReviewDraw { generation, pairs: Vec::new(), n_without_texts: 0 });
+        return Ok(ReviewDraw { generation, was_drawn: true, pairs: Vec::new(), n_without_texts: 0 });
     }
     progress.start("draw", "files", own.decisions.len() as u64);
     let mut drawn = Drawn { seed: request.seed, most: request.n_sample, kinds: BTreeMap::new() };
@@ -93,6 +96,8 @@ pub async fn draw_review(
         Ok::<_, Fault>(drawn)
     })
     .await?;
+    let strata = drawn.strata();
+    refuse_too_few(request, strata.len())?;
     let chosen = drawn.chosen();
     let of_night = |pair: &&Pair| !pair.kind.is_drop;
     let firsts = chosen.iter().map(|(_, pair)| pair.doc_id.as_str());
@@ -115,6 +120,7 @@ pub async fn draw_review(
             stratum: pair.kind.name(),
             is_drop: pair.kind.is_drop,
             n_stratum: *n_stratum,
+            strata: strata.clone(),
             doc_id: pair.doc_id.clone(),
             other_id: pair.other_id.clone(),
             other_dt: dt.clone(),
@@ -128,7 +134,16 @@ pub async fn draw_review(
         });
     }
     let n_without_texts = (chosen.len() - pairs.len()) as u64;
-    Ok(ReviewDraw { generation, pairs, n_without_texts })
+    Ok(ReviewDraw { generation, was_drawn: false, pairs, n_without_texts })
+}
+
+/// Refuses a draw that leaves out a kind of pairs.
+fn refuse_too_few(request: &ReviewRequest, n_kinds: usize) -> Result<()> {
+    if request.n_sample >= n_kinds {
+        return Ok(());
+    }
+    let has = format!(" {}: {} has {}", request.n_sample, request.night.dt, counted(n_kinds as u64, "kind"));
+    Err(Fault::usage(words![key("sample"), has, format!(" of pairs: give at least {n_kinds}")]))
 }
 
 /// A kind of pairs: what was decided, and a range of distances, of fingerprints or of sketches.
@@ -273,6 +288,11 @@ impl Drawn {
             });
         }
         Ok(())
+    }
+
+    fn strata(&self) -> Vec<ReviewStratum> {
+        let kinds = self.kinds.iter();
+        kinds.map(|(kind, (n, _))| ReviewStratum { name: kind.name(), is_drop: kind.is_drop, n_pairs: *n }).collect()
     }
 
     /// Returns pairs of all kinds, as many of each as there are and as fit, in the order of their hashes; each with the number

@@ -64,11 +64,26 @@ pub struct StratumEstimate {
     pub same_ci: Option<[f64; 2]>,
 }
 
+impl StratumEstimate {
+    fn unanswered(name: &str, is_drop: bool, n_stratum: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            is_drop,
+            n_stratum,
+            n_same: 0,
+            n_different: 0,
+            n_skipped: 0,
+            same: None,
+            same_ci: None,
+        }
+    }
+}
+
 /// The number of draws for an interval.
 const DRAWS: usize = 1000;
 const SEED: u64 = 1;
 
-/// Estimates from answers how good the nights are. Of a night that was replaced, the newest generation with pairs counts.
+/// Estimates how good the nights are from the answers about pairs, each of which is there once. Of a night that was replaced, the newest generation with pairs counts.
 #[must_use]
 pub fn estimate_review(pairs: &[ReviewedPair]) -> ReviewEstimate {
     let mut newest: BTreeMap<&str, &str> = BTreeMap::new();
@@ -92,16 +107,13 @@ fn estimate(name: &str, pairs: &[&ReviewedPair]) -> NightEstimate {
     // A kind has another number of pairs in each night.
     let mut nights: BTreeMap<(&str, &str), StratumEstimate> = BTreeMap::new();
     for pair in pairs {
-        let stratum = nights.entry((pair.dt.as_str(), pair.stratum.as_str())).or_insert_with(|| StratumEstimate {
-            name: pair.stratum.clone(),
-            is_drop: pair.is_drop,
-            n_stratum: pair.n_stratum,
-            n_same: 0,
-            n_different: 0,
-            n_skipped: 0,
-            same: None,
-            same_ci: None,
-        });
+        // A kind may have no pair here, because no text of it was found.
+        for kind in &pair.strata {
+            let key = (pair.dt.as_str(), kind.name.as_str());
+            nights.entry(key).or_insert_with(|| StratumEstimate::unanswered(&kind.name, kind.is_drop, kind.n_pairs));
+        }
+        let own = || StratumEstimate::unanswered(&pair.stratum, pair.is_drop, pair.n_stratum);
+        let stratum = nights.entry((pair.dt.as_str(), pair.stratum.as_str())).or_insert_with(own);
         stratum.n_same += u64::from(pair.answer == Some(Answer::Same));
         stratum.n_different += u64::from(pair.answer == Some(Answer::Different));
         stratum.n_skipped += u64::from(pair.answer == Some(Answer::Skipped));
@@ -203,6 +215,7 @@ mod tests {
             stratum: format!("{is_drop} of {n_stratum}"),
             is_drop,
             n_stratum,
+            strata: Vec::new(),
             doc_id: "a".to_owned(),
             other_id: "b".to_owned(),
             other_dt: dt.to_owned(),

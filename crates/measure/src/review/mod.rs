@@ -5,6 +5,6 @@ mod answers;
 mod draw;
 mod estimate;
 
-pub use answers::{Answer, Answers, ReviewedPair, is_reviewed_pair};
+pub use answers::{Answer, Answers, ReviewStratum, ReviewedPair, is_reviewed_pair};
 pub use draw::{ReviewDraw, ReviewRequest, draw_review};
 pub use estimate::{NightEstimate, ReviewEstimate, StratumEstimate, estimate_review};

@@ -92,7 +92,8 @@ pub struct LabelEstimate {
     /// The estimates for each sketch distance, at the profile's Hamming distance. The list is empty if the sheet or the
     /// profile has no sketches.
     pub by_max_sketch_distance: Vec<Estimate>,
-    /// The recommended distances. `None` means that the labels do not suffice to compute F1.
+    /// The recommended distances, which leave the profile's judge in if it has one. `None` means that the labels do not suffice
+    /// to compute F1.
     pub recommendation: Option<Recommendation>,
 }
 
@@ -150,13 +151,12 @@ pub async fn estimate_from_labels(storage: &Storage, request: &LabelsRequest) ->
     let own = PairLimits { distance: verifier.max_distance.into(), sketch: own_sketch };
     let mut warnings = labelled.warnings(&request.profile.digest(&request.analyzer_resources, &request.html_text)?);
     if let Some(judge) = request.profile.judge() {
-        let near = judge.config.min_sketch_distance;
-        warnings.push(
-            format!("within a night, pairs whose sketches differ in more than {near} bits are decided by the judge: a larger max_sketch_distance counts for earlier nights alone")
-                .into(),
-        );
+        let (near, far) = (judge.config.min_sketch_distance, judge.config.max_sketch_distance);
+        let decided = format!("within a night, the judge decides pairs whose sketches differ in more than {near} bits");
+        let larger = format!("counts for earlier nights alone, and from {far} on it leaves the judge out");
+        warnings.push(format!("{decided}: a larger max_sketch_distance {larger}").into());
     }
-    Ok(LabelEstimate { warnings, ..labelled.summary(url, own, request.profile.bits) })
+    Ok(LabelEstimate { warnings, ..labelled.summary(url, own, &request.profile) })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -307,7 +307,7 @@ impl Labelled {
         }
     }
 
-    fn summary(&self, labels: &str, own: PairLimits, bits: u32) -> LabelEstimate {
+    fn summary(&self, labels: &str, own: PairLimits, profile: &ProfileConfig) -> LabelEstimate {
         let last = self.sheet.about.max_distance();
         let sketches = self.sketch_limits(own);
         LabelEstimate {
@@ -324,7 +324,7 @@ impl Labelled {
             own: self.at(own),
             by_max_distance: (0..=last).map(|distance| self.at(PairLimits { distance, ..own })).collect(),
             by_max_sketch_distance: sketches.iter().map(|&sketch| self.at(PairLimits { sketch, ..own })).collect(),
-            recommendation: self.recommendation(own, last, &sketches, bits),
+            recommendation: self.recommendation(own, last, &sketches, profile),
         }
     }
 
@@ -341,18 +341,23 @@ impl Labelled {
         steps.into_iter().map(Some).chain([None]).collect()
     }
 
-    /// Returns the best limits up to the sheet's largest distance. Nothing is known about pairs beyond it.
+    /// Returns the best limits up to the sheet's largest distance, with the profile's judge if it has one. Nothing is known
+    /// about pairs beyond it.
     fn recommendation(
         &self,
         own: PairLimits,
         last: u32,
         sketches: &[Option<u16>],
-        bits: u32,
+        profile: &ProfileConfig,
     ) -> Option<Recommendation> {
         let f1 = |limits: PairLimits| self.sums(&self.estimate, limits).f1();
+        // From there on the judge would be left out.
+        let judged_to = profile.judge().map(|judge| judge.config.max_sketch_distance);
+        let is_below = |bits: u16| judged_to.is_none_or(|end| u32::from(bits) < end);
+        let allowed = sketches.iter().copied().filter(|sketch| sketch.is_some_and(is_below));
         // If several limits are equally good, the profile's own come first, then those with its sketch distance, then
         // the smallest.
-        let sketches = [own.sketch].into_iter().chain(sketches.iter().copied().filter(Option::is_some));
+        let sketches = [own.sketch].into_iter().chain(allowed);
         let all = sketches.flat_map(|sketch| (0..=last).map(move |distance| PairLimits { distance, sketch }));
         let nearest = PairLimits { distance: own.distance.min(last), ..own };
         let mut best = (nearest, f1(nearest)?);
@@ -364,7 +369,7 @@ impl Labelled {
         let (limits, estimate) = (best.0, self.at(best.0));
         let better = self.draws.iter().filter(|draw| self.sums(draw, limits).f1() > self.sums(draw, own).f1()).count();
         let mut too_few = self.too_few(&estimate);
-        too_few.extend(beyond(own, limits, last, bits));
+        too_few.extend(beyond(own, limits, last, profile.bits));
         Some(Recommendation {
             best: estimate,
             is_own: limits == own,

@@ -85,7 +85,7 @@ pub struct DiffSide {
 /// The documents whose decisions changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DocumentsDiff {
-    /// The documents that are the same in each column.
+    /// The documents that are the same in each column that both generations have.
     pub n_same: u64,
     /// The documents with another decision.
     pub n_decision: u64,
@@ -93,7 +93,7 @@ pub struct DocumentsDiff {
     pub n_reason: u64,
     /// The documents with the same decision and reason that another document represents.
     pub n_canonical: u64,
-    /// The documents of which only the distance, the cluster or the lost share changed.
+    /// The documents of which only the distance, the cluster, the lost share, the family or the history changed.
     pub n_details: u64,
     /// The documents that only A has.
     pub n_only_a: u64,
@@ -113,7 +113,7 @@ pub enum ChangeKind {
     Reason,
     /// The same decision and reason, and another canonical document.
     Canonical,
-    /// Another distance, cluster or lost share, and nothing else.
+    /// Another distance, cluster, lost share, family or history, and nothing else.
     Details,
     /// The document is in A only.
     OnlyA,
@@ -141,7 +141,7 @@ pub struct Change {
 pub struct ChangedDocument {
     /// The document.
     pub doc_id: String,
-    /// The document that represents it in A. `None` means that it is not dropped there.
+    /// The document that represents it in A. `None` means that it is not dropped there, or that it is a stub.
     pub canonical_a: Option<String>,
     /// The document that represents it in B.
     pub canonical_b: Option<String>,
@@ -152,7 +152,7 @@ pub struct ChangedDocument {
 pub struct PairsDiff {
     /// The pairs that are the same.
     pub n_same: u64,
-    /// The pairs whose distances or scope changed.
+    /// The pairs whose distances, scope or reason changed.
     pub n_details: u64,
     /// The pairs that only A has.
     pub n_only_a: u64,

@@ -1,10 +1,12 @@
 //! The rows of decisions and pairs, as they are compared.
 
-use arrow::array::{Array, Float64Array, Int32Array, Int64Array, PrimitiveArray, StringArray};
-use arrow::datatypes::{ArrowPrimitiveType, Float64Type, Int32Type, Int64Type};
+use arrow::array::{
+    Array, ArrayAccessor, BooleanArray, Date32Array, Float64Array, Int32Array, Int64Array, StringArray,
+};
+use arrow::datatypes::{Date32Type, Float64Type, Int32Type, Int64Type};
 use nearprint_fault::Result;
 use nearprint_parquet::Columns;
-use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
+use nearprint_parquet::schema::{FAMILY_ID, FIRST_SEEN, LAST_CHANGED, LOST_SHARE, REASON, RECRAWL, REFERENCE, REVISIT};
 
 use super::sorted::SortedRows;
 
@@ -19,6 +21,12 @@ pub struct Decisions {
     clusters: StringArray,
     cluster_sizes: Int64Array,
     lost_shares: Float64Array,
+    // Files of release 0.2.0 lack these.
+    recrawls: Option<StringArray>,
+    first_seen: Option<Date32Array>,
+    last_changed: Option<Date32Array>,
+    revisits: Option<BooleanArray>,
+    families: Option<StringArray>,
 }
 
 impl SortedRows for Decisions {
@@ -27,24 +35,34 @@ impl SortedRows for Decisions {
         "decision",
         "canonical_id",
         "distance",
-        "reason",
+        REASON,
         "cluster_id",
         "cluster_size",
         LOST_SHARE,
         REFERENCE,
+        RECRAWL,
+        FIRST_SEEN,
+        LAST_CHANGED,
+        REVISIT,
+        FAMILY_ID,
     ];
 
     fn of(columns: Columns<'_>) -> Result<Self> {
         Ok(Self {
             ids: columns.strings("doc_id")?.clone(),
             decisions: columns.strings("decision")?.clone(),
-            reasons: columns.strings("reason")?.clone(),
+            reasons: columns.strings(REASON)?.clone(),
             canonical: columns.strings("canonical_id")?.clone(),
             references: columns.strings(REFERENCE)?.clone(),
             distances: columns.primitive::<Int32Type>("distance")?.clone(),
             clusters: columns.strings("cluster_id")?.clone(),
             cluster_sizes: columns.primitive::<Int64Type>("cluster_size")?.clone(),
             lost_shares: columns.primitive::<Float64Type>(LOST_SHARE)?.clone(),
+            recrawls: if_there(columns, RECRAWL, |name| columns.strings(name))?,
+            first_seen: if_there(columns, FIRST_SEEN, |name| columns.primitive::<Date32Type>(name))?,
+            last_changed: if_there(columns, LAST_CHANGED, |name| columns.primitive::<Date32Type>(name))?,
+            revisits: if_there(columns, REVISIT, |name| columns.booleans(name))?,
+            families: if_there(columns, FAMILY_ID, |name| columns.strings(name))?,
         })
     }
 
@@ -65,31 +83,54 @@ impl Decisions {
 
     /// Returns the canonical document of a row.
     pub fn canonical(&self, row: usize) -> Option<&str> {
-        text(&self.canonical, row)
+        value(&self.canonical, row)
     }
 
     /// Returns whether two rows have the same canonical document, of the same store.
     pub fn has_same_canonical(&self, row: usize, other: &Self, at: usize) -> bool {
-        self.canonical(row) == other.canonical(at) && text(&self.references, row) == text(&other.references, at)
+        self.canonical(row) == other.canonical(at) && value(&self.references, row) == value(&other.references, at)
     }
 
-    /// Returns whether two rows have the same distance, cluster and lost share.
+    /// Returns whether two rows have the same distance, cluster, lost share, family and history. What a file of release 0.2.0
+    /// does not say is no difference.
     pub fn has_same_details(&self, row: usize, other: &Self, at: usize) -> bool {
         let lost = |rows: &Self, row| value(&rows.lost_shares, row).map(f64::to_bits);
-        let cluster = (text(&self.clusters, row), text(&other.clusters, at));
         value(&self.distances, row) == value(&other.distances, at)
+            && value(&self.clusters, row) == value(&other.clusters, at)
             && value(&self.cluster_sizes, row) == value(&other.cluster_sizes, at)
             && lost(self, row) == lost(other, at)
-            && cluster.0 == cluster.1
+            && agree(known(&self.recrawls, row), known(&other.recrawls, at))
+            && agree(known(&self.first_seen, row), known(&other.first_seen, at))
+            && agree(known(&self.last_changed, row), known(&other.last_changed, at))
+            && agree(known(&self.revisits, row), known(&other.revisits, at))
+            && agree(known(&self.families, row), known(&other.families, at))
     }
 }
 
-fn text(values: &StringArray, row: usize) -> Option<&str> {
+/// Returns a column, or `None` if the file is of a release that had no such column.
+fn if_there<'a, A: Clone + 'a>(
+    columns: Columns<'a>,
+    name: &str,
+    get: impl FnOnce(&str) -> Result<&'a A>,
+) -> Result<Option<A>> {
+    columns.batch.column_by_name(name).map(|_| get(name).cloned()).transpose()
+}
+
+fn value<A: ArrayAccessor>(values: A, row: usize) -> Option<A::Item> {
     values.is_valid(row).then(|| values.value(row))
 }
 
-fn value<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, row: usize) -> Option<T::Native> {
-    values.is_valid(row).then(|| values.value(row))
+/// Returns the value of a column that files may lack.
+fn known<'a, A>(values: &'a Option<A>, row: usize) -> Option<<&'a A as ArrayAccessor>::Item>
+where
+    &'a A: ArrayAccessor,
+{
+    value(values.as_ref()?, row)
+}
+
+/// Returns whether two values are the same, or one of them is not known.
+fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+    a.zip(b).is_none_or(|(a, b)| a == b)
 }
 
 /// Pairs.
@@ -100,10 +141,13 @@ pub struct Pairs {
     sketch_distances: Int32Array,
     scopes: StringArray,
     references: StringArray,
+    // Files of release 0.2.0 lack it.
+    reasons: Option<StringArray>,
 }
 
 impl SortedRows for Pairs {
-    const COLUMNS: &'static [&'static str] = &["id_a", "id_b", "distance", "sketch_distance", "scope", REFERENCE];
+    const COLUMNS: &'static [&'static str] =
+        &["id_a", "id_b", "distance", "sketch_distance", "scope", REFERENCE, REASON];
 
     fn of(columns: Columns<'_>) -> Result<Self> {
         Ok(Self {
@@ -113,6 +157,7 @@ impl SortedRows for Pairs {
             sketch_distances: columns.primitive::<Int32Type>("sketch_distance")?.clone(),
             scopes: columns.strings("scope")?.clone(),
             references: columns.strings(REFERENCE)?.clone(),
+            reasons: if_there(columns, REASON, |name| columns.strings(name))?,
         })
     }
 
@@ -126,11 +171,13 @@ impl SortedRows for Pairs {
 }
 
 impl Pairs {
-    /// Returns whether two rows have the same distances, scope and store of the existing document.
+    /// Returns whether two rows have the same distances, scope, reason and store of the existing document. What a file of
+    /// release 0.2.0 does not say is no difference.
     pub fn has_same_details(&self, row: usize, other: &Self, at: usize) -> bool {
         value(&self.distances, row) == value(&other.distances, at)
             && value(&self.sketch_distances, row) == value(&other.sketch_distances, at)
             && self.scopes.value(row) == other.scopes.value(at)
-            && text(&self.references, row) == text(&other.references, at)
+            && value(&self.references, row) == value(&other.references, at)
+            && agree(known(&self.reasons, row), known(&other.reasons, at))
     }
 }
