@@ -62,12 +62,14 @@ stop() {
     printf '#!/bin/bash\ntrap "echo TERM >%q; exit 143" TERM\necho "it works" >&2\nfor _ in {1..600}; do sleep 0.1; done\n' "$work/got" >"$work/stand-in/nearprint"
     chmod +x "$work/stand-in/nearprint"
     rm -f "$work/got"
-    PATH=$work/stand-in:$PATH "$@" 2026-11-19 >"$work/log" 2>&1 &
+    # A session of its own: Prefect leaves the server that it had started.
+    PATH=$work/stand-in:$PATH setsid "$@" 2026-11-19 >"$work/log" 2>&1 &
     local run=$!
     for _ in {1..50}; do grep -q 'it works' "$work/log" && break; sleep 1; done
     grep -q 'it works' "$work/log" || failed "$name: a run that is stopped" "its lines are not logged as they come"
     kill -TERM "$run"
     ! wait "$run" || failed "$name: a run that is stopped" "it succeeds"
+    kill -TERM -- "-$run" 2>/dev/null || true
     [ -e "$work/got" ] || failed "$name: a run that is stopped" "nearprint got no SIGTERM"
     say "$name: a run that is stopped" "ok"
 }
