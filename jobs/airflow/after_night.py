@@ -23,21 +23,25 @@ WHERE newest = 1
 """
 
 
+def place(path) -> str:
+    """Relative paths begin at the folder of the job file. Those with `://`, as on S3, are as they stand."""
+    return path.rstrip("/") if "://" in path else str(Path(CONFIG).parent / path)
+
+
 def update():
     """Brings the corpus to the newest state of the store, in one transaction."""
     job = tomllib.loads(Path(CONFIG).read_text())
-    # Relative paths begin at the folder of the job file.
-    documents, results = (Path(CONFIG).parent / job[key] for key in ("documents", "output"))
+    documents, results = (place(job[key]) for key in ("documents", "output"))
     with closing(duckdb.connect(CORPUS)) as corpus:
         corpus.execute("CREATE TABLE IF NOT EXISTS documents (id VARCHAR, text VARCHAR)")
         corpus.execute("CREATE TABLE IF NOT EXISTS state (change_set BIGINT)")
         last = corpus.execute("SELECT coalesce(max(change_set), 0) FROM state").fetchone()[0]
         corpus.begin()
-        corpus.execute(CHANGED, [DeltaTable(str(results / "changes")).file_uris(), last])
+        corpus.execute(CHANGED, [DeltaTable(f"{results}/changes").file_uris(), last])
         corpus.execute("DELETE FROM documents WHERE id IN (SELECT doc_id FROM changed)")
         nights = corpus.execute("SELECT DISTINCT of_dt FROM changed WHERE decision = 'keep'").fetchall()
         for (dt,) in nights:
-            files = str(documents / f"dt={dt}/*.parquet")
+            files = f"{documents}/dt={dt}/*.parquet"
             kept = "SELECT doc_id FROM changed WHERE decision = 'keep' AND of_dt = ?"
             corpus.execute(f"INSERT INTO documents SELECT id, text FROM read_parquet(?) WHERE id IN ({kept})", [files, dt])
         corpus.execute("INSERT INTO state SELECT max(change_set) FROM changed HAVING count(*) > 0")

@@ -9,7 +9,12 @@ from tempfile import TemporaryDirectory
 
 from airflow.providers.standard.hooks.subprocess import SubprocessHook
 from airflow.sdk import Asset, BaseOperator, Param
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+try:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+except ImportError:
+    # Airflow 3.0 and 3.1.
+    from airflow.exceptions import AirflowException, AirflowFailException
 
 # The job file, at whose folder its relative paths begin, and the folder in which the command starts. A DAG file sees the environment of the DAG processor and of the worker.
 CONFIG = os.environ.get("NEARPRINT_CONFIG", "/opt/nearprint/jobs/nightly.toml")

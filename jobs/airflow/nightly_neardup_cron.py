@@ -4,13 +4,14 @@ import os
 from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
+from airflow.timetables.trigger import CronTriggerTimetable
 
 from nearprint_operator import NIGHT, PARAMS, NearprintOperator
 
 with DAG(
     dag_id="nightly_neardup_cron",
-    # After the crawl has closed its partition.
-    schedule="30 2 * * *",
+    # After the crawl has closed its partition. A bare "30 2 * * *" would mean the day before where `create_cron_data_intervals` is set.
+    schedule=CronTriggerTimetable("30 2 * * *", timezone="UTC"),
     start_date=datetime(2026, 11, 1, tzinfo=UTC),
     catchup=False,
     # Nights build on each other. Two runs at once are safe, but one of them would work for nothing.

@@ -5,10 +5,10 @@
 #   NEARPRINT_ON_FAILURE      a command that is started after a failure, with the summary on standard input and NEARPRINT_DT,
 #                             NEARPRINT_EXIT_CODE and NEARPRINT_LOG in its environment
 #   NEARPRINT_HEARTBEAT_URL   is asked for after a success, and URL/fail after a failure
-#   NEARPRINT_WAIT_MINUTES    how long a crawl that has not arrived is waited for; it is looked for every
-#                             NEARPRINT_WAIT_STEP_SECONDS (600). A missing job file or store is not waited for
+#   NEARPRINT_WAIT_MINUTES    how long, in all, a run that holds the lock and a crawl that has not arrived are waited for; the crawl
+#                             is looked for every NEARPRINT_WAIT_STEP_SECONDS (600). A missing job file or store is not waited for
 #   NEARPRINT_NIGHT           which night is run without a DATE: today, or yesterday, for a crawl that closes at midnight
-#   NEARPRINT_ZONE            the time zone in which it is that day, such as Asia/Shanghai (UTC)
+#   NEARPRINT_ZONE            the time zone in which it is that day, such as Asia/Shanghai (UTC); `time_zone` of the job file has no part in it
 #   NEARPRINT_RUN_ARGS        more arguments of nearprint run, between blanks; {dt} in them is the night:
 #                             --metrics-file /var/lib/metrics/nearprint.prom --report /srv/pages/{dt}.html
 set -euo pipefail
@@ -94,19 +94,34 @@ run() {
     await nearprint run --config "$config" --dt "$dt" --late-exit-code "$late" --json --summary-file "$summary" "${more[@]}"
 }
 
-mkdir -p "$log_dir"
-trap stop TERM INT
-# Last night's run may still be at work. Two at once are safe, but would share the memory; 75 means try again later.
 # The lock belongs to descriptor 9, which nearprint inherits: it ends with the run, however that ends.
-exec 9>"$log_dir/lock"
+if ! mkdir -p "$log_dir" || ! exec 9>"$log_dir/lock"; then
+    log=/dev/null
+    summary=
+    failed 74 "$log_dir cannot be made or written: there is no log"
+fi
+trap stop TERM INT
+zone=${NEARPRINT_ZONE:-UTC}
+# date takes a zone that it does not know for UTC.
+[ "$zone" = UTC ] || [ -f "/usr/share/zoneinfo/$zone" ] || failed 64 "NEARPRINT_ZONE=$zone: /usr/share/zoneinfo has no such time zone"
 # Until a run begins, no summary is of this night's tries.
 touch "$log_dir/began" || true
-flock -n 9 || failed 75 "another run holds $log_dir/lock"
+
+# Last night's run may still be at work. Two at once are safe, but would share the memory; 75 means try again later.
+wait=$((60 * ${NEARPRINT_WAIT_MINUTES:-0}))
+end=$((SECONDS + wait))
+code=0
+flock -n 9 || code=75
+if [ "$code" -ne 0 ] && [ "$wait" -gt 0 ]; then
+    say "night $dt: another run holds $log_dir/lock: waiting"
+    await flock -w "$wait" 9
+    [ -z "$stopped" ] || failed 143 "stopped while another run held $log_dir/lock"
+fi
+[ "$code" -eq 0 ] || failed 75 "another run holds $log_dir/lock"
 
 # 75 means "try again", for a crawl that is late and for whatever else passes. A missing job file or store is 66.
 late=66
-[ "${NEARPRINT_WAIT_MINUTES:-0}" -eq 0 ] || late=75
-end=$((SECONDS + 60 * ${NEARPRINT_WAIT_MINUTES:-0}))
+[ "$wait" -eq 0 ] || late=75
 run
 while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
     say "night $dt has to be tried again, its input may be late: waiting"

@@ -21,8 +21,8 @@ RUN_ARGS = os.environ.get("NEARPRINT_RUN_ARGS", "")
 RETRIES = int(os.environ.get("NEARPRINT_RETRIES", "12"))
 RETRY_SECONDS = float(os.environ.get("NEARPRINT_RETRY_SECONDS", "600"))
 
-# Usage, bad data or a breaker, no input, published with other content, bad configuration: a retry ends in the same way.
-PERMANENT_EXIT_CODES = {64, 65, 66, 73, 78}
+# Usage, bad data or a breaker, no input, a bug, published with other content, no permission, bad configuration: a retry ends in the same way.
+PERMANENT_EXIT_CODES = {64, 65, 66, 70, 73, 77, 78}
 
 
 class NightFailed(RuntimeError):
@@ -44,6 +44,23 @@ def may_pass(task, run, state) -> bool:
     return False
 
 
+def follow(command, log) -> int:
+    """Runs a command and logs what it says, line by line. Whatever ends the wait, such as a cancelled run, ends the command too, which publishes nothing then."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", errors="replace") as process:
+        try:
+            for line in process.stderr:
+                log(line.rstrip())
+            return process.wait()
+        except BaseException:
+            # SIGTERM: nearprint ends within a second.
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+
+
 @task(retries=RETRIES, retry_delay_seconds=RETRY_SECONDS, retry_condition_fn=may_pass, task_run_name="{dt}")
 def near_duplicates(dt: str) -> dict:
     """Runs a night, and returns its summary."""
@@ -51,11 +68,10 @@ def near_duplicates(dt: str) -> dict:
         file = Path(temporary, "summary.json")
         command = ["nearprint", "run", "--config", CONFIG, "--dt", dt, "--summary-file", str(file), "--late-exit-code", "75"]
         more = [argument.replace("{dt}", dt) for argument in shlex.split(RUN_ARGS)]
-        done = subprocess.run([*command, *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        code = follow([*command, *more], get_run_logger().info)
         summary = json.loads(file.read_bytes()) if file.exists() else {}
-    get_run_logger().info(done.stderr)
-    if done.returncode != 0:
-        raise NightFailed(dt, done.returncode, summary.get("error", "no summary, see the log above"))
+    if code != 0:
+        raise NightFailed(dt, code, summary.get("error", "no summary, see the log above"))
     return summary
 
 
@@ -70,4 +86,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         print(json.dumps(night(sys.argv[1])))
     else:
-        night.serve(name="nightly", cron="30 2 * * *")
+        # One night at a time: those that are late run from the oldest on. A restart does not pause the schedule.
+        night.serve(name="nightly", cron="30 2 * * *", limit=1, pause_on_shutdown=False)

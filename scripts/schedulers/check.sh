@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check.sh NEARPRINT [STEP...]: runs the examples of jobs/dagster and jobs/prefect in a real Dagster and a real Prefect, in a scratch folder: nights
-# of the sample data, a night that is published already, one that is missing, and one that arrives late; has systemd check its unit, and compares the
+# of the sample data, a night that is published already, one that is missing, one that arrives late, and one that is stopped; has systemd check its unit, and compares the
 # manifest of jobs/kubernetes with the schemas of Kubernetes. The steps are dagster, prefect, systemd and kubernetes, by default all. Two minutes.
 set -euo pipefail
 [ $# -ge 1 ] || { echo "usage: check.sh NEARPRINT [dagster|prefect|systemd|kubernetes...]" >&2; exit 64; }
@@ -53,6 +53,25 @@ try() {
     rm -rf "$work/$name/store"
     mkdir "$work/$name/store"
     NEARPRINT_RUN_ARGS="--output /proc/nearprint-{dt}" fails "$name: a failure that no retry mends" "night 2026-11-19, exit code 7[0-9]" "${night[@]}" 2026-11-19
+    stop "${night[@]}"
+}
+
+# A stand-in for nearprint that works until it gets SIGTERM: a run that is stopped passes it on, and has logged the lines until then.
+stop() {
+    mkdir -p "$work/stand-in"
+    printf '#!/bin/bash\ntrap "echo TERM >%q; exit 143" TERM\necho "it works" >&2\nfor _ in {1..600}; do sleep 0.1; done\n' "$work/got" >"$work/stand-in/nearprint"
+    chmod +x "$work/stand-in/nearprint"
+    rm -f "$work/got"
+    # A session of its own: Prefect leaves the server that it had started.
+    PATH=$work/stand-in:$PATH setsid "$@" 2026-11-19 >"$work/log" 2>&1 &
+    local run=$!
+    for _ in {1..50}; do grep -q 'it works' "$work/log" && break; sleep 1; done
+    grep -q 'it works' "$work/log" || failed "$name: a run that is stopped" "its lines are not logged as they come"
+    kill -TERM "$run"
+    ! wait "$run" || failed "$name: a run that is stopped" "it succeeds"
+    kill -TERM -- "-$run" 2>/dev/null || true
+    [ -e "$work/got" ] || failed "$name: a run that is stopped" "nearprint got no SIGTERM"
+    say "$name: a run that is stopped" "ok"
 }
 
 export DAGSTER_HOME=$work/dagster-home PREFECT_HOME=$work/prefect-home PREFECT_LOGGING_LEVEL=INFO PREFECT_SERVER_ANALYTICS_ENABLED=false DAGSTER_DISABLE_TELEMETRY=1
@@ -61,6 +80,9 @@ export NEARPRINT_CONFIG
 if wanted dagster; then
     NEARPRINT_CONFIG=$(job dagster)
     try dagster "$tools/dagster/bin/dagster" asset materialize -f "$root/jobs/dagster/nearprint_night.py" --select near_duplicates --partition
+    "$tools/dagster/bin/dagster" schedule list -f "$root/jobs/dagster/nearprint_night.py" >"$work/log" 2>&1
+    grep -q 'every_night \[RUNNING\]' "$work/log" || failed "dagster: the schedule" "it is not on"
+    say "dagster: the schedule is on" "ok"
 fi
 if wanted prefect; then
     NEARPRINT_CONFIG=$(job prefect)

@@ -145,6 +145,44 @@ fn a_held_lock_is_75_and_says_so_in_a_summary_too() {
 }
 
 #[test]
+fn a_held_lock_is_waited_for_as_a_crawl_is_and_a_signal_ends_that_too() {
+    let night = night();
+    arrives(&night);
+    fs::create_dir(night.path().join("logs")).unwrap();
+    let lock = fs::File::create(night.path().join("logs/lock")).unwrap();
+    lock.lock().unwrap();
+    let env = [("NEARPRINT_WAIT_MINUTES", "2")];
+    let file = night.path().join(format!("logs/{DT}.log"));
+    let waits = || file.exists() && log(&night).contains("logs/lock: waiting");
+    let mut stopped = script(&night, &env).stdout(std::process::Stdio::null()).spawn().unwrap();
+    until(waits);
+    sleep(Duration::from_millis(300));
+    signal(stopped.id(), Signal::SIGTERM).unwrap();
+    assert_eq!(stopped.wait().unwrap().code(), Some(143));
+    fs::remove_file(&file).unwrap();
+    let waiting = script(&night, &env).spawn().unwrap();
+    until(waits);
+    drop(lock);
+    assert_eq!(waiting.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn a_time_zone_that_is_none_is_64_and_logs_that_cannot_be_are_74_and_the_hook_is_told() {
+    let night = night();
+    arrives(&night);
+    let (logs, told) = (night.path().join("logs"), night.path().join("told.json"));
+    let hook = ("NEARPRINT_ON_FAILURE", "cat >told.json");
+    let done = run(&night, &[hook, ("NEARPRINT_ZONE", "Asia/Shanghay")]);
+    assert_eq!((done.status.code(), &summary(&told)["exit_code"]), (Some(64), &64.into()));
+    assert!(printed(&done).contains("NEARPRINT_ZONE=Asia/Shanghay"), "{}", printed(&done));
+    fs::remove_dir_all(&logs).unwrap();
+    fs::write(&logs, "a file in the place of the folder").unwrap();
+    let done = run(&night, &[hook]);
+    assert_eq!((done.status.code(), &summary(&told)["exit_code"]), (Some(74), &74.into()));
+    assert!(printed(&done).contains("logs cannot be made or written"), "{}", printed(&done));
+}
+
+#[test]
 fn a_hook_is_told_of_a_killed_run_and_not_of_the_one_before_it() {
     let night = night();
     assert_eq!(run(&night, &[]).status.code(), Some(66));
