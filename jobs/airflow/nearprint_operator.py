@@ -36,8 +36,8 @@ PARAMS = {
 
 # "Try again", for a crawl that is late.
 LATE = 75
-# Usage, bad data or a breaker, no input, published with other content, bad configuration: a retry ends in the same way.
-PERMANENT_EXIT_CODES = {64, 65, 66, 73, 78}
+# Usage, bad data or a breaker, no input, a bug, published with other content, permissions, bad configuration: a retry ends in the same way.
+PERMANENT_EXIT_CODES = {64, 65, 66, 70, 73, 77, 78}
 
 
 def night(context) -> str:
