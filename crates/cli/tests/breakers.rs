@@ -169,7 +169,8 @@ fn a_source_of_far_fewer_texts_than_before_stops_a_night_that_is_usual_as_a_whol
     };
     assert_eq!(published(report(&["--json"]).json()), published(run));
     let said = report(&[]).stdout;
-    let beyond = "in the nights before: beyond the limit, more than a fall of 90.0 % stops a night (max_source_fall)";
+    let beyond =
+        "in the nights before: more than a fall of 90.0 % stops a night, and this is beyond it (max_source_fall)";
     assert!(said.contains(beyond), "{said}");
     let page = std::fs::read_to_string(night.path().join("page.html")).unwrap();
     let beyond = "The breaker max_source_fall was beyond its limit: 91.0 % (100.0 % → 9.0 %) of source site.example";

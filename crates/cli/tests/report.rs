@@ -108,12 +108,14 @@ fn a_page_without_its_documents_says_so_and_shows_everything_else() {
     let night = published();
     std::fs::remove_dir_all(night.path().join("documents")).unwrap();
     let page = page(&night, &[]);
-    let gone =
-        texts(&page, "article").iter().filter(|text| text.contains("no longer where the documents were")).count();
+    let gone = texts(&page, "article")
+        .iter()
+        .filter(|text| text.contains("their files are gone or have changed since"))
+        .count();
     assert_eq!((gone, texts(&page, "article del").len()), (2, 0));
     assert_eq!(texts(&page, "#trend tbody th").len(), 2);
     let said = nearprint_in(night.path(), &["report", "-c", "job.toml", "--dt", DT]).expect_success().stdout;
-    assert_eq!(said.matches("the texts are not where the documents were").count(), 2, "{said}");
+    assert_eq!(said.matches("the files with these texts are gone").count(), 2, "{said}");
 }
 
 #[test]
@@ -135,6 +137,32 @@ fn texts_are_those_of_the_files_that_the_night_read_wherever_they_are_and_of_no_
     assert_eq!(excerpts().as_array().map(Vec::len), Some(2), "the place of the job's documents has none of them");
     write(&[("a", &text(2, 150)), ("b", &other)]);
     assert!(excerpts().is_null(), "the text of a is another one");
+}
+
+#[test]
+fn a_report_has_texts_of_earlier_nights_that_forgot_others_and_is_made_without_those_of_a_damaged_one() {
+    let night = published();
+    let report = |more: &[&str]| nearprint_in(night.path(), &[&REPORT[..], more].concat()).expect_success();
+    let n_shown = || {
+        let json = report(&["--json"]).json();
+        json["examples"].as_array().unwrap().iter().filter(|example| example["excerpts"].is_array()).count()
+    };
+    std::fs::write(night.path().join("ids"), "before/2\n").unwrap();
+    let audited = |of: &str| {
+        nearprint_in(night.path(), &["audit", "-c", "job.toml", "--dt", DT, "--json"]).json()["all"][of].clone()
+    };
+    assert_eq!((n_shown(), audited("n")), (2, 2.into()));
+    nearprint_in(night.path(), &["store", "forget", "store", "--ids", "ids"]).expect_success();
+    assert_eq!((n_shown(), audited("n")), (1, 1.into()), "the night before is another generation without one page");
+
+    let records = night.path().join("results/_nearprint/dt=2026-11-19");
+    let generations: Vec<_> = std::fs::read_dir(records).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for generation in generations {
+        std::fs::write(generation.join("manifest.json"), "{").unwrap();
+    }
+    let done = report(&["--html", "page.html"]);
+    assert!(done.stderr.contains("the texts of this night and of those before it are not shown"), "{}", done.stderr);
+    assert_eq!(n_shown(), 0);
 }
 
 #[test]

@@ -124,8 +124,8 @@ fn a_crawl_that_became_one_banner_is_stopped_and_replaces_nothing_if_it_is_let_t
     let report = ["report", "--config", "job.toml", "--dt", DAYS[4], "--html", "page.html"];
     let said = nearprint_in(night.path(), &report).expect_success().stdout;
     for line in [
-        "100.0 % of the documents are stubs: beyond the limit, more than 50.0 % stops a night (max_stub_share)\n",
-        "0.0 % dropped, stubs not counted, and 70.0 % in the nights before: beyond the limit, more than a change",
+        "100.0 % of the documents are stubs: more than 50.0 % stops a night, and this is beyond it (max_stub_share)\n",
+        "0.0 % dropped (stubs not counted), 70.0 % in the nights before: more than a change",
     ] {
         assert!(said.contains(line), "{line}: {said}");
     }

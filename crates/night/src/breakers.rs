@@ -379,7 +379,7 @@ impl TrippedBreaker {
                 )
             }
             Evidence::RateChange(DropRate { share, median, .. }) => format!(
-                "{} of the documents are dropped, stubs not counted, the median of the nights before is {}, a change of {} is allowed",
+                "{} of the documents are dropped (stubs not counted); the median of the nights before is {}, and a change of {} is allowed",
                 percent(*share),
                 percent(*median),
                 percent(limit)

@@ -10,7 +10,7 @@ use nearprint_storage::{InputFile, Storage};
 use nearprint_store::{Night, Store};
 
 use super::manifest::{InputRecord, Manifest};
-use super::published::{files_of, manifest_of, open_store, published, rows_of_quarantine};
+use super::published::{found_files, manifest_of, open_store, published, rows_of_quarantine};
 use super::request::check_date;
 
 /// The number of input files that are looked up at once.
@@ -57,17 +57,51 @@ impl NightInput {
 pub struct NightFiles {
     /// The generation.
     pub generation: String,
-    /// The files that the run read, by path. Files that it passed over because they cannot be read are left out.
-    pub inputs: Vec<NightInput>,
     /// The files of the decisions: one row a document, sorted by `doc_id`.
     pub decisions: Vec<InputFile>,
-    /// The rows that are no documents because another row has their id.
-    pub left_out: FileRows,
-    /// The folder of the ids of HTML files, as [`WebPages::root`](nearprint_documents::WebPages::root) has it, if the manifest
-    /// has it.
-    pub html_root: Option<String>,
-    /// The size in bytes above which a text made its row no document, if the manifest has it.
-    pub max_doc_bytes: Option<u64>,
+    night: Night,
+    manifest: Manifest,
+}
+
+impl NightFiles {
+    /// Looks up the files that the run read, by path. Files that it passed over because they cannot be read are left out.
+    ///
+    /// # Errors
+    /// A file cannot be looked up.
+    pub(crate) async fn inputs(&self, storage: &Storage) -> Result<Vec<NightInput>> {
+        let inputs = self.manifest.read_inputs();
+        let inputs = futures::stream::iter(inputs).map(|input| NightInput::of(storage, input));
+        inputs.buffered(LOOK_UPS_AT_ONCE).try_collect().await
+    }
+
+    /// Returns the rows that are no documents because another row has their id.
+    ///
+    /// # Errors
+    /// A file of the quarantine is missing or damaged.
+    pub(crate) async fn left_out(&self, storage: &Storage) -> Result<FileRows> {
+        if !self.manifest.has_repeated_ids() {
+            return Ok(FileRows::new());
+        }
+        rows_of_quarantine(&found_files(storage, &self.manifest, &self.night, "quarantine").await?).await
+    }
+
+    /// Returns the size in bytes of the files that the run read, as they lay there.
+    #[must_use]
+    pub fn input_bytes(&self) -> u64 {
+        self.manifest.read_inputs().iter().map(|input| input.bytes).sum()
+    }
+
+    /// Returns the folder of the ids of HTML files, as [`WebPages::root`](nearprint_documents::WebPages::root) has it, if the
+    /// manifest has it.
+    pub(crate) fn html_root(&self) -> Option<&String> {
+        self.manifest.html_root.as_ref()
+    }
+
+    /// Returns the size in bytes above which a text made its row no document, if the manifest has it.
+    #[must_use]
+    pub fn max_doc_bytes(&self) -> Option<u64> {
+        self.manifest.max_doc_bytes
+    }
 }
 
 /// A published night, and the earlier nights that it was joined with.
@@ -90,8 +124,8 @@ impl PublishedNights {
         let store = open_store(storage, store_url).await?;
         let night = published(&store, dt)?;
         let manifest = manifest_of(storage, &store, night).await?;
-        let joined: BTreeSet<&String> = manifest.joined.iter().collect();
-        let was_joined = |night: &&&Night| joined.contains(&night.run.digest);
+        let joined: BTreeSet<&str> = manifest.joined.iter().map(String::as_str).collect();
+        let was_joined = |night: &&&Night| joined.contains(night.joined_as());
         let before = store.before(dt);
         let earlier: Vec<&&Night> = before.iter().rev().filter(was_joined).collect();
         let n_gone = manifest.joined.len().saturating_sub(earlier.len()) as u64;
@@ -100,7 +134,7 @@ impl PublishedNights {
         Ok(Self { storage: storage.clone(), store, dates, n_gone })
     }
 
-    /// Refuses a configuration that is not the store's, for who compares texts by it.
+    /// Refuses a configuration that is not the store's, for those who compare texts by it.
     ///
     /// # Errors
     /// The store has fingerprints of another profile.
@@ -118,19 +152,12 @@ impl PublishedNights {
     /// Returns the files of a published night of the store.
     ///
     /// # Errors
-    /// The night is not published; its manifest, or a file that it names, is missing or damaged; an input cannot be looked up.
+    /// The night is not published; its manifest, or a file of its decisions, is missing or damaged.
     pub async fn files(&self, dt: &str) -> Result<NightFiles> {
-        let files = files_of(&self.storage, &self.store, published(&self.store, dt)?).await?;
-        let read = files.manifest.read_inputs();
-        let inputs = futures::stream::iter(read).map(|input| NightInput::of(&self.storage, input));
-        let inputs = inputs.buffered(LOOK_UPS_AT_ONCE).try_collect().await?;
-        let left_out = match files.manifest.has_repeated_ids() {
-            true => rows_of_quarantine(&files.quarantine).await?,
-            false => FileRows::new(),
-        };
-        let Manifest { html_root, max_doc_bytes, .. } = files.manifest;
-        let (generation, decisions) = (files.digest, files.decisions);
-        Ok(NightFiles { generation, inputs, decisions, left_out, html_root, max_doc_bytes })
+        let night = published(&self.store, dt)?;
+        let manifest = manifest_of(&self.storage, &self.store, night).await?;
+        let decisions = found_files(&self.storage, &manifest, night, "decisions").await?;
+        Ok(NightFiles { generation: night.gen_digest.clone(), decisions, night: night.clone(), manifest })
     }
 }
 
@@ -164,7 +191,7 @@ pub(crate) async fn known_files(storage: &Storage, manifest: &Manifest) -> Resul
 }
 
 /// Returns whether an error is about what stands at a place, such as a link to itself, and not about a server that does not answer.
-fn is_of_place(error: &Fault) -> bool {
+pub(crate) fn is_of_place(error: &Fault) -> bool {
     matches!(error.kind(), ErrorKind::BadData | ErrorKind::LocalIo | ErrorKind::Permission | ErrorKind::Usage)
 }
 

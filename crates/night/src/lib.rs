@@ -60,4 +60,4 @@ pub use store_commands::{
 };
 pub use store_contents::{ListedCounts, ListedNight, StoreContents, store_contents};
 pub use summary::{CountsOf, RunCounts, RunStatus, RunSummary};
-pub use texts::{NightSource, NightTexts, Text, TextSource, Texts};
+pub use texts::{NightSource, NightTexts, Text, TextSource, Texts, is_unreadable};

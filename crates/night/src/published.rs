@@ -76,7 +76,12 @@ pub(crate) async fn dataset_files(
     found_files(storage, &manifest_of(storage, store, night).await?, night, dataset).await
 }
 
-async fn found_files(storage: &Storage, manifest: &Manifest, night: &Night, dataset: &str) -> Result<Vec<InputFile>> {
+pub(crate) async fn found_files(
+    storage: &Storage,
+    manifest: &Manifest,
+    night: &Night,
+    dataset: &str,
+) -> Result<Vec<InputFile>> {
     let root = storage.folder(night.output_root())?;
     let mut files = Vec::new();
     for (place, record) in of_dataset(&root, manifest, night, dataset) {

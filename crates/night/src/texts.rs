@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
-use nearprint_fault::Result;
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
 use nearprint_pipeline::{Resources, STUB};
 use nearprint_storage::{InputFile, Progress, Storage};
 
-use super::inputs::{NightFiles, NightInput, PublishedNights};
+use super::inputs::{NightFiles, NightInput, PublishedNights, is_of_place};
 
 /// A text that was looked for.
 #[derive(Debug, Clone)]
@@ -77,6 +77,7 @@ pub struct NightTexts<'a> {
     storage: &'a Storage,
     source: &'a TextSource,
     limits: ReadLimits,
+    is_for_show: bool,
 }
 
 impl<'a> NightTexts<'a> {
@@ -84,7 +85,13 @@ impl<'a> NightTexts<'a> {
     #[must_use]
     pub fn new(storage: &'a Storage, source: &'a TextSource, resources: &Resources) -> Self {
         let limits = ReadLimits::new(resources.memory_limit, resources.n_threads());
-        Self { storage, source, limits }
+        Self { storage, source, limits, is_for_show: false }
+    }
+
+    /// Takes texts that cannot be read for texts that are not found: they are only shown, beside what is known without them.
+    #[must_use]
+    pub fn for_show(self) -> Self {
+        Self { is_for_show: true, ..self }
     }
 }
 
@@ -106,17 +113,28 @@ impl NightTexts<'_> {
         let mut own = Some(own);
         progress.start("read", "texts", (keepers.len() + wanted.len()) as u64);
         for dt in nights.dates() {
-            let files = match own.take() {
-                Some(files) => files,
-                None => nights.files(dt).await?,
-            };
-            for id in ids_among(&files.decisions, &keepers).await? {
-                wanted.extend(keepers.take(id.as_str()));
-            }
-            progress.advance(wanted.len() as u64);
-            texts.by_id.extend(self.texts_of(dt, files, std::mem::take(&mut wanted)).await?);
-            if keepers.is_empty() {
+            if wanted.is_empty() && keepers.is_empty() {
                 break;
+            }
+            let of_night = async {
+                let files = match own.take() {
+                    Some(files) => files,
+                    None => nights.files(dt).await?,
+                };
+                for id in ids_among(&files.decisions, &keepers).await? {
+                    wanted.extend(keepers.take(id.as_str()));
+                }
+                progress.advance(wanted.len() as u64);
+                self.texts_of(dt, files, std::mem::take(&mut wanted)).await
+            };
+            match of_night.await {
+                Ok(of_night) => texts.by_id.extend(of_night),
+                // Earlier nights may have earlier texts of the same documents.
+                Err(error) if self.is_for_show && is_unreadable(&error) => {
+                    tracing::warn!(dt, %error, "the texts of this night and of those before it are not shown");
+                    break;
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(texts)
@@ -127,30 +145,30 @@ impl NightTexts<'_> {
     ///
     /// # Errors
     /// A file that has not changed cannot be read.
-    pub async fn documents(&self, dt: &str, files: NightFiles) -> Result<(Documents, Text)> {
+    pub async fn documents(&self, dt: &str, files: &NightFiles) -> Result<(Documents, Text)> {
         let (mut unchanged, mut changed, mut gone) = (Vec::new(), Vec::new(), Vec::new());
-        for input in files.inputs {
+        for input in files.inputs(self.storage).await? {
             match input {
                 NightInput::Unchanged(file) => unchanged.push(file),
                 NightInput::Changed { url, reason } => changed.push((url, reason)),
                 NightInput::Gone { url } => gone.push(url),
             }
         }
-        if let Some((url, reason)) = changed.first() {
+        if let Some((url, reason)) = changed.first().filter(|_| !self.is_for_show) {
             tracing::warn!(dt, n_files = changed.len(), url, "{reason}: no changed file is read");
         }
-        if let Some(url) = gone.first() {
+        if let Some(url) = gone.first().filter(|_| !self.is_for_show) {
             tracing::warn!(dt, n_files = gone.len(), url, "the night was made from files that are gone");
         }
         let missing = if changed.is_empty() { Text::NotFound } else { Text::Changed };
         let mut columns = self.source.columns.clone();
         let place = self.source.documents.as_ref().map(|documents| night_pattern(documents, dt));
         let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
-        columns.web.root = files.html_root.or_else(|| base.as_ref().map(WebPages::root_of));
-        let max_doc_bytes = files.max_doc_bytes.unwrap_or(self.source.max_doc_bytes);
+        columns.web.root = files.html_root().cloned().or_else(|| base.as_ref().map(WebPages::root_of));
+        let max_doc_bytes = files.max_doc_bytes().unwrap_or(self.source.max_doc_bytes);
         let mut documents = Documents::of_files(unchanged, columns, max_doc_bytes).await?;
         documents.limit(self.limits.clone());
-        documents.leave_out(files.left_out);
+        documents.leave_out(files.left_out(self.storage).await?);
         Ok((documents, missing))
     }
 
@@ -167,7 +185,7 @@ impl NightTexts<'_> {
         if wanted.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let (documents, missing) = self.documents(dt, files).await?;
+        let (documents, missing) = self.documents(dt, &files).await?;
         let mut found = documents.texts_of(wanted.clone()).await?;
         let mut text = |id: &str| match found.remove(id).flatten() {
             Some(text) => Text::Found { dt: dt.to_owned(), text: text.into() },
@@ -175,6 +193,12 @@ impl NightTexts<'_> {
         };
         Ok(wanted.into_iter().map(|id| (id.to_owned(), text(id))).collect())
     }
+}
+
+/// Returns whether an error is about files of a night, which others do without, and not about a server that does not answer.
+#[must_use]
+pub fn is_unreadable(error: &Fault) -> bool {
+    error.kind() == ErrorKind::InputMissing || is_of_place(error)
 }
 
 /// Returns those of the ids that have a decision about a text of the night: a stub has the text of an earlier night.

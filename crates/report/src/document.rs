@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nearprint_explain::{ExplainRequest, ExplainTexts, ExplainedPair, explain, shown_id};
-use nearprint_fault::{ErrorKind, Result, in_bytes};
+use nearprint_fault::{Result, in_bytes};
 use nearprint_night::{
-    DocumentHistory, NightFiles, NightInput, NightTexts, PublishedNights, Text, TextSource, document_history,
+    DocumentHistory, NightFiles, NightTexts, PublishedNights, Text, TextSource, document_history, is_unreadable,
 };
 use nearprint_pipeline::Resources;
 use nearprint_profile::ProfileConfig;
@@ -95,23 +95,23 @@ async fn compared(
     let of_nights = [(&history.id, &newest.dt), (&representative.id, &then.dt)];
     let nights = match files_of(storage, &request.store, of_nights.map(|(_, dt)| dt.as_str())).await {
         Ok(nights) => nights,
-        Err(error) if is_missing(error.kind()) => return Ok(Compared::Unread(error.to_string())),
+        Err(error) if is_unreadable(&error) => return Ok(Compared::Unread(error.to_string())),
         Err(error) => return Err(error),
     };
-    let bytes: u64 = nights.values().map(bytes_of).sum();
+    let bytes: u64 = nights.values().map(NightFiles::input_bytes).sum();
     if bytes > MAX_BYTES {
         #[allow(clippy::cast_precision_loss, reason = "for people to read")]
         let size = in_bytes(bytes as f64);
         return Ok(Compared::LeftOut(format!("the documents of these nights have {size}, which would all be read")));
     }
-    let reader = NightTexts::new(storage, &request.texts, resources);
+    let reader = NightTexts::new(storage, &request.texts, resources).for_show();
     let mut found = BTreeMap::new();
     for (dt, files) in nights {
         let wanted = of_nights.into_iter().filter(|(_, of)| **of == dt).map(|(id, _)| id.as_str()).collect();
         match reader.texts_of(&dt, files, wanted).await {
             Ok(texts) => found.extend(texts),
             // The texts are only shown.
-            Err(error) if is_missing(error.kind()) => return Ok(Compared::Unread(error.to_string())),
+            Err(error) if is_unreadable(&error) => return Ok(Compared::Unread(error.to_string())),
             Err(error) => return Err(error),
         }
     }
@@ -157,17 +157,4 @@ async fn files_of(storage: &Storage, store: &str, nights: [&str; 2]) -> Result<B
         files.insert(dt.to_owned(), published.files(dt).await?);
     }
     Ok(files)
-}
-
-/// Returns the bytes of the files that are as the run read them.
-fn bytes_of(files: &NightFiles) -> u64 {
-    let unchanged = files.inputs.iter().filter_map(|input| match input {
-        NightInput::Unchanged(file) => Some(file.size),
-        NightInput::Changed { .. } | NightInput::Gone { .. } => None,
-    });
-    unchanged.sum()
-}
-
-fn is_missing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::InputMissing | ErrorKind::BadData)
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use nearprint_explain::shown_id;
+use nearprint_fault::and_more;
 use nearprint_measure::{Audit, AuditRequest, Losses, LostShares};
 
-use super::{Outcome, Session, counted, grouped, night_source, with_same_texts};
+use super::{Outcome, Session, counted, grouped, night_source};
 use crate::args::{AuditArgs, Global};
 use crate::exit_code::INPUT_MISSING;
 use crate::job_config::JobConfig;
@@ -131,4 +132,10 @@ fn examples(out: &mut String, audit: &Audit) {
             let _ = writeln!(out, "        {text}");
         }
     }
+}
+
+/// Says how many more documents are as a listed one is.
+fn with_same_texts(n: u64) -> String {
+    let more = and_more(n);
+    if more.is_empty() { more } else { format!("{more} with the same texts") }
 }

@@ -37,7 +37,7 @@ pub(super) fn explain_document(global: &Global, args: &ExplainArgs, job: &JobCon
         session.block_on(|storage, resources, _| async move { explained(&storage, &request, &resources).await })?;
     let (night, history) = (newest(&found.history)?, &found.history);
     let representative = history.representative.as_ref();
-    let next = representative.filter(|_| found.is_left_out).map(|representative| {
+    let next = representative.filter(|_| found.is_left_out && job.documents.is_some()).map(|representative| {
         command_line(["explain", &history.id, &representative.id, "--config", &*config.to_string_lossy()])
     });
     Ok(session.report("explain", became(night), &found, text(&found, night)).then(next))

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use nearprint_fault::{Fault, Words, and_more, counted, grouped, in_bytes};
+use nearprint_fault::{Fault, Words, counted, grouped, in_bytes};
 use nearprint_night::{NightSource, TextSource};
 use nearprint_pipeline::{FingerprintCounts, Resources};
 use nearprint_profile::ProfileError;
@@ -335,12 +335,6 @@ fn text_source(job: &JobConfig) -> Result<TextSource, Failure> {
         columns: job.columns()?,
         max_doc_bytes: job.input()?.max_doc_bytes,
     })
-}
-
-/// Says how many more documents are as a listed one is.
-fn with_same_texts(n: u64) -> String {
-    let more = and_more(n);
-    if more.is_empty() { more } else { format!("{more} with the same texts") }
 }
 
 fn if_exists(replace: bool) -> IfExists {

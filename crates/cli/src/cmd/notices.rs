@@ -66,7 +66,7 @@ fn near_limits(measured: &MeasuredNight, breakers: &Breakers, stopped: &[Tripped
         }
         let bound = if name.starts_with("min") { "less" } else { "more" };
         lines.push(if is_in(&beyond) {
-            format!("{value}: beyond the limit, {bound} than {limit} stops a night ({name})")
+            format!("{value}: {bound} than {limit} stops a night, and this is beyond it ({name})")
         } else {
             format!("{value}: {bound} than {limit} would have stopped the night ({name})")
         });
@@ -82,7 +82,7 @@ fn near_limits(measured: &MeasuredNight, breakers: &Breakers, stopped: &[Tripped
     }
     if let Some(rate) = &measured.drop_rate {
         let (share, median) = (percent(rate.share), percent(rate.median));
-        let value = format!("{share} dropped, stubs not counted, and {median} in the nights before");
+        let value = format!("{share} dropped (stubs not counted), {median} in the nights before");
         line("max_rate_change", &format!("a change of {}", percent(breakers.max_rate_change)), value);
     }
     if let Some(loss) = &measured.lost_share {

@@ -85,8 +85,8 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             if drawn.was_drawn && asks_for_a_draw {
                 let dt = request.night.dt.clone();
                 let (sample, seed, answers) = (key("sample"), key("seed"), key("answers"));
-                let again = words![sample, " and ", seed, " count for another file as ", answers];
-                done.warnings.push(words![dt, " was drawn before: ", again]);
+                let nothing = words!["pairs of ", dt, " were drawn before: ", sample, " and ", seed, " change nothing"];
+                done.warnings.push(words![nothing, "; for another draw, give another file as ", answers]);
             }
             (done.n_drawn, done.n_without_texts) = (drawn.pairs.len() as u64, drawn.n_without_texts);
             if !drawn.pairs.is_empty() {
@@ -247,7 +247,7 @@ fn text(done: &Reviewed) -> String {
     if done.n_without_texts > 0 {
         let _ = writeln!(
             out,
-            "{} not shown: a text is not where the documents were",
+            "{} not drawn: the file with a text is gone or has changed, or its night was replaced",
             counted(done.n_without_texts, "pair")
         );
     }

@@ -83,12 +83,12 @@ pub async fn draw_review(
     let mut drawn = Drawn { seed: request.seed, most: request.n_sample, kinds: BTreeMap::new() };
     let kept = drawn.add_drops(&own.decisions, progress).await?;
     let texts = NightTexts::new(storage, &night.texts, resources);
-    let (documents, _) = texts.documents(&night.dt, own.clone()).await?;
+    let (documents, _) = texts.documents(&night.dt, &own).await?;
     // The documents are open, so no place is looked at.
     let mut fingerprint = FingerprintRequest::of(&night.store.as_str().into(), columns, profile, analyzer_resources);
     // The rows that the night left out, because another one has their id, are no documents here either.
     (fingerprint.input.max_bad_rows, fingerprint.input.max_bad_files) = (u64::MAX, u64::MAX);
-    fingerprint.input.max_doc_bytes = own.max_doc_bytes.unwrap_or(night.texts.max_doc_bytes);
+    fingerprint.input.max_doc_bytes = own.max_doc_bytes().unwrap_or(night.texts.max_doc_bytes);
     let batch = fingerprint_batch(&fingerprint, documents, resources, progress).await?.batch;
     let (of, bits) = (profile.clone(), profile.bits);
     let drawn = blocking("draw", move || {

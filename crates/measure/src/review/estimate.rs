@@ -83,7 +83,8 @@ impl StratumEstimate {
 const DRAWS: usize = 1000;
 const SEED: u64 = 1;
 
-/// Estimates how good the nights are from the answers about pairs, each of which is there once. Of a night that was replaced, the newest generation with pairs counts.
+/// Estimates how good the nights are from the answers about pairs, each of which is there once. Of a night that was replaced,
+/// the newest generation with pairs counts.
 #[must_use]
 pub fn estimate_review(pairs: &[ReviewedPair]) -> ReviewEstimate {
     let mut newest: BTreeMap<&str, &str> = BTreeMap::new();

@@ -30,12 +30,12 @@ pub(super) struct Watched {
     pub(super) meaning: &'static str,
     pub(super) value: String,
     pub(super) limit: String,
-    pub(super) standing: Standing,
+    pub(super) standing: Closeness,
 }
 
 /// How a value stands to its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Closeness {
     Usual,
     /// It has reached half of the limit.
     Near,
@@ -63,9 +63,9 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
         value: value.unwrap_or_else(|| "too little to go by".to_owned()),
         limit,
         standing: match () {
-            () if beyond.contains(&key) => Standing::Beyond,
-            () if near.contains(&key) => Standing::Near,
-            () => Standing::Usual,
+            () if beyond.contains(&key) => Closeness::Beyond,
+            () if near.contains(&key) => Closeness::Near,
+            () => Closeness::Usual,
         },
     };
     let fall =
@@ -156,10 +156,10 @@ fn cluster(breakers: &Breakers, n_documents: u64) -> Watched {
         meaning: "the different texts of a cluster, which a run alone counts",
         value: match n_documents {
             0 => "no cluster".to_owned(),
-            n => format!("at most {}: the largest cluster has so many documents", grouped(n)),
+            n => format!("at most {}: the largest cluster has that many documents", grouped(n)),
         },
         limit: if near == 0 { "off".to_owned() } else { grouped(breakers.max_cluster) },
-        standing: if near > 0 && n_documents > near { Standing::Unknown } else { Standing::Usual },
+        standing: if near > 0 && n_documents > near { Closeness::Unknown } else { Closeness::Usual },
     }
 }
 
@@ -228,10 +228,10 @@ pub(super) fn notable(night: &NightReport) -> Vec<String> {
     }
     for Watched { key, value, limit, standing, .. } in watched(night) {
         let stood = match standing {
-            Standing::Usual => continue,
-            Standing::Near => "was near",
-            Standing::Beyond => "was beyond its limit",
-            Standing::Unknown => "may have been near",
+            Closeness::Usual => continue,
+            Closeness::Near => "was near",
+            Closeness::Beyond => "was beyond its limit",
+            Closeness::Unknown => "may have been near",
         };
         lines.push(format!("The breaker {key} {stood}: {value}; the limit is {limit}."));
     }

@@ -12,7 +12,7 @@ use super::hosts::{HostNumbers, HostRecord};
 use super::links::{INDEX_NAME, after, night_page_name};
 use super::markdown::figures;
 use super::night_report::{Example, LargeCluster, NightReport};
-use super::notable::{Standing, dropped_share, notable, watched};
+use super::notable::{Closeness, dropped_share, notable, watched};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
 use crate::page::{page, pieces};
 
@@ -236,7 +236,7 @@ fn differences(example: &Example) -> Markup {
         return html! {
             p.quiet {
                 @if example.reference.is_some() { "The texts are not shown: those of reference stores are not read." }
-                @else { "The texts are not shown: they are no longer where the documents were." }
+                @else { "The texts are not shown: their files are gone or have changed since, or their night was replaced." }
             }
         };
     };
@@ -500,10 +500,10 @@ fn breakers(night: &NightReport) -> Markup {
                 html! {
                     (watched.value)
                     @match watched.standing {
-                        Standing::Usual => {}
-                        Standing::Near => { " (near the limit)" }
-                        Standing::Beyond => { " (beyond the limit)" }
-                        Standing::Unknown => { " (may be near the limit)" }
+                        Closeness::Usual => {}
+                        Closeness::Near => { " (near the limit)" }
+                        Closeness::Beyond => { " (beyond the limit)" }
+                        Closeness::Unknown => { " (may be near the limit)" }
                     }
                 },
                 html! { (watched.limit) },
@@ -511,7 +511,7 @@ fn breakers(night: &NightReport) -> Markup {
         })
         .collect();
     let body = html! {
-        p { "A night beyond a limit is not published, unless it was run without breakers. The limits are the job's as it is now." }
+        p { "A night beyond a limit is not published, unless it was run without breakers or with other limits. The limits are the job's as it is now." }
         (table("What the breakers look at", &["Breaker", "What it looks at", "Value", "Limit"], &rows))
     };
     section("breakers", "Breakers", &body)

@@ -65,8 +65,8 @@ const HOST_NIGHTS: usize = 6;
 /// ```
 ///
 /// # Errors
-/// Fails with a [`Fault`](nearprint_fault::Fault) if the night is not published, and if a file of the night, or one of its
-/// documents that has not changed since, cannot be read.
+/// Fails with a [`Fault`](nearprint_fault::Fault) if the night is not published, and if a file of the night cannot be
+/// read. Texts that cannot be read are not shown.
 pub async fn report(
     storage: &Storage,
     request: &ReportRequest,
@@ -128,8 +128,11 @@ async fn texts_of(
     let dropped = own().map(|example| example.doc_id.as_str()).collect();
     let first = clusters.iter().filter_map(|cluster| cluster.kept.first());
     let kept = own().map(|example| &example.canonical_id).chain(first).map(String::as_str).collect();
+    if examples.is_empty() && clusters.is_empty() {
+        return Ok(Texts::default());
+    }
     let (nights, files) = request.night.open(storage).await?;
-    let texts = NightTexts::new(storage, &request.night.texts, resources);
+    let texts = NightTexts::new(storage, &request.night.texts, resources).for_show();
     texts.find(&nights, files, dropped, kept, progress).await
 }
 
