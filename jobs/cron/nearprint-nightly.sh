@@ -17,7 +17,8 @@ set -euo pipefail
 config=$1
 log_dir=$2
 # UTC unless asked: a date in local time would skip or repeat an hour twice a year, and differ from the crawl's.
-dt=${3:-$(TZ=${NEARPRINT_ZONE:-UTC} date -d "${NEARPRINT_NIGHT:-today}" +%F)}
+zone=${NEARPRINT_ZONE:-UTC}
+dt=${3:-$(TZ=$zone date -d "${NEARPRINT_NIGHT:-today}" +%F 2>/dev/null || echo unknown)}
 more=${NEARPRINT_RUN_ARGS:-}
 read -r -a more <<<"${more//'{dt}'/$dt}"
 log=$log_dir/$dt.log
@@ -95,26 +96,29 @@ run() {
 }
 
 # The lock belongs to descriptor 9, which nearprint inherits: it ends with the run, however that ends.
-if ! mkdir -p "$log_dir" || ! exec 9>"$log_dir/lock"; then
+if ! mkdir -p "$log_dir" || ! { : >>"$log"; } || ! exec 9>"$log_dir/lock"; then
     log=/dev/null
     summary=
     failed 74 "$log_dir cannot be made or written: there is no log"
 fi
 trap stop TERM INT
-zone=${NEARPRINT_ZONE:-UTC}
+[ "$dt" != unknown ] || failed 64 "NEARPRINT_NIGHT=$NEARPRINT_NIGHT: write today or yesterday"
 # date takes a zone that it does not know for UTC.
-[ "$zone" = UTC ] || [ -f "/usr/share/zoneinfo/$zone" ] || failed 64 "NEARPRINT_ZONE=$zone: /usr/share/zoneinfo has no such time zone"
+[ $# -eq 3 ] || [ "$zone" = UTC ] || [ -f "/usr/share/zoneinfo/$zone" ] \
+    || failed 64 "NEARPRINT_ZONE=$zone: /usr/share/zoneinfo has no such time zone"
+minutes=${NEARPRINT_WAIT_MINUTES:-0}
+[[ $minutes =~ ^[0-9]+$ ]] || failed 64 "NEARPRINT_WAIT_MINUTES=$minutes: write a whole number"
 # Until a run begins, no summary is of this night's tries.
 touch "$log_dir/began" || true
 
 # Last night's run may still be at work. Two at once are safe, but would share the memory; 75 means try again later.
-wait=$((60 * ${NEARPRINT_WAIT_MINUTES:-0}))
+wait=$((60 * 10#$minutes))
 end=$((SECONDS + wait))
 code=0
 flock -n 9 || code=75
 if [ "$code" -ne 0 ] && [ "$wait" -gt 0 ]; then
     say "night $dt: another run holds $log_dir/lock: waiting"
-    await flock -w "$wait" 9
+    [ -n "$stopped" ] || await flock -w "$wait" 9
     [ -z "$stopped" ] || failed 143 "stopped while another run held $log_dir/lock"
 fi
 [ "$code" -eq 0 ] || failed 75 "another run holds $log_dir/lock"
@@ -122,6 +126,7 @@ fi
 # 75 means "try again", for a crawl that is late and for whatever else passes. A missing job file or store is 66.
 late=66
 [ "$wait" -eq 0 ] || late=75
+[ -z "$stopped" ] || failed 143 "stopped"
 run
 while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
     say "night $dt has to be tried again, its input may be late: waiting"

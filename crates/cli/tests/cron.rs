@@ -27,10 +27,16 @@ fn arrives(night: &Night) {
 }
 
 fn script(night: &Night, env: &[(&str, &str)]) -> Command {
+    let mut command = without_date(night, env);
+    command.arg(DT);
+    command
+}
+
+fn without_date(night: &Night, env: &[(&str, &str)]) -> Command {
     let mut command = Command::new("bash");
     let path = std::env::var("PATH").unwrap();
     command.arg(fs::canonicalize(root().join("jobs/cron/nearprint-nightly.sh")).unwrap());
-    command.args(["job.toml", "logs", DT]).current_dir(night.path());
+    command.args(["job.toml", "logs"]).current_dir(night.path());
     command.env("PATH", format!("{}/bin:{path}", night.path().display())).envs(env.iter().copied());
     command
 }
@@ -167,19 +173,36 @@ fn a_held_lock_is_waited_for_as_a_crawl_is_and_a_signal_ends_that_too() {
 }
 
 #[test]
-fn a_time_zone_that_is_none_is_64_and_logs_that_cannot_be_are_74_and_the_hook_is_told() {
+fn a_wrong_zone_night_or_time_is_64_and_logs_that_cannot_be_are_74_and_the_hook_is_told() {
     let night = night();
     arrives(&night);
     let (logs, told) = (night.path().join("logs"), night.path().join("told.json"));
     let hook = ("NEARPRINT_ON_FAILURE", "cat >told.json");
-    let done = run(&night, &[hook, ("NEARPRINT_ZONE", "Asia/Shanghay")]);
-    assert_eq!((done.status.code(), &summary(&told)["exit_code"]), (Some(64), &64.into()));
-    assert!(printed(&done).contains("NEARPRINT_ZONE=Asia/Shanghay"), "{}", printed(&done));
+    let refused = |wrong: (&str, &str), code: i32, said: &str| {
+        let _ = fs::remove_file(&told);
+        let done = run(&night, &[hook, wrong]);
+        assert_eq!((done.status.code(), &summary(&told)["exit_code"]), (Some(code), &code.into()), "{wrong:?}");
+        assert!(printed(&done).contains(said), "{}", printed(&done));
+    };
+    for minutes in ["1.5", "1h", "-1"] {
+        refused(("NEARPRINT_WAIT_MINUTES", minutes), 64, &format!("NEARPRINT_WAIT_MINUTES={minutes}"));
+    }
+    fs::remove_dir_all(&logs).unwrap();
+    fs::create_dir_all(logs.join(format!("{DT}.log"))).unwrap();
+    refused(("NEARPRINT_RUN_ARGS", ""), 74, "logs cannot be made or written");
     fs::remove_dir_all(&logs).unwrap();
     fs::write(&logs, "a file in the place of the folder").unwrap();
-    let done = run(&night, &[hook]);
-    assert_eq!((done.status.code(), &summary(&told)["exit_code"]), (Some(74), &74.into()));
-    assert!(printed(&done).contains("logs cannot be made or written"), "{}", printed(&done));
+    refused(("NEARPRINT_RUN_ARGS", ""), 74, "logs cannot be made or written");
+    fs::remove_file(&logs).unwrap();
+
+    // Zone and night count where no date is given.
+    let today = |wrong: (&str, &str), said: &str| {
+        let done = without_date(&night, &[hook, wrong]).output().unwrap();
+        assert_eq!(done.status.code(), Some(64), "{wrong:?}");
+        assert!(printed(&done).contains(said), "{}", printed(&done));
+    };
+    today(("NEARPRINT_ZONE", "Asia/Shanghay"), "NEARPRINT_ZONE=Asia/Shanghay");
+    today(("NEARPRINT_NIGHT", "yesterdya"), "NEARPRINT_NIGHT=yesterdya");
 }
 
 #[test]
@@ -257,16 +280,8 @@ fn more_arguments_of_the_run_and_another_day_come_from_the_environment() {
         String::from_utf8(said).unwrap().trim().to_owned()
     };
     for (zone, asked) in [("UTC", "yesterday"), ("Pacific/Kiritimati", "today")] {
-        let mut script = script(&night, &[("NEARPRINT_NIGHT", asked), ("NEARPRINT_ZONE", zone)]);
-        let program = script.get_args().next().unwrap().to_owned();
+        let mut script = without_date(&night, &[("NEARPRINT_NIGHT", asked), ("NEARPRINT_ZONE", zone)]);
         let before = day(zone, asked);
-        script = {
-            let mut without_date = Command::new("bash");
-            without_date.arg(program).args(["job.toml", "logs"]).current_dir(night.path());
-            let env = script.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
-            without_date.envs(env.collect::<Vec<_>>());
-            without_date
-        };
         assert_eq!(script.output().unwrap().status.code(), Some(66), "no crawl");
         let logs = [before, day(zone, asked)].map(|dt| night.path().join(format!("logs/{dt}.log")));
         assert!(logs.iter().any(|log| log.exists()), "{logs:?}");

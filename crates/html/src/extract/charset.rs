@@ -21,8 +21,8 @@ const ESCAPE: u8 = 0x1b;
 /// Names are often wrong: servers give one to all pages, and a page that was saved as UTF-8 keeps that of its former
 /// character set. In the wrong one, letters become symbols or U+FFFD, which are no features, and different pages look alike.
 /// So bytes that tell count more than names: UTF-16 by the zeros of its markup, UTF-8 if the whole page is valid with 16
-/// characters beyond ASCII. `UTF-8` is no name for a page that has 16 places which are none, and fewer characters beyond
-/// ASCII that are.
+/// characters beyond ASCII. The name `UTF-8`, or its byte order mark, is ignored if at least 16 byte sequences are invalid UTF-8, and these are more than
+/// twice as many as the valid characters beyond ASCII.
 ///
 /// ```
 /// use nearprint_html::decode;
@@ -32,6 +32,8 @@ const ESCAPE: u8 = 0x1b;
 /// ```
 #[must_use]
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
+    let marked = bytes.strip_prefix(b"\xef\xbb\xbf");
+    let bytes = marked.filter(|rest| is_surely_not_utf8(rest)).unwrap_or(bytes);
     let fits = |named: &&'static Encoding| *named != UTF_8 || !is_surely_not_utf8(bytes);
     let of_header = || content_type.and_then(|value| of_label(value.as_bytes())).filter(fits);
     let of_bytes = || wide(bytes).or_else(|| is_surely_utf8(bytes).then_some(UTF_8));
@@ -40,28 +42,34 @@ pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     encoding.unwrap_or_else(|| detect(bytes)).decode(bytes).0
 }
 
-/// Returns the form of UTF-16 in which bytes are markup: every other byte of it is zero.
+/// The pairs of bytes from which on zeros tell.
+const SURE_PAIRS: usize = 8;
+
+/// Returns the form of UTF-16 in which most of the beginning is ASCII, as markup is: every other byte of that is zero.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     let (pairs, _) = bytes[..bytes.len().min(PRESCAN_BYTES)].as_chunks::<2>();
     let most = |is_wide: &dyn Fn(&[u8; 2]) -> bool| 2 * pairs.iter().filter(|pair| is_wide(pair)).count() > pairs.len();
     match () {
+        () if pairs.len() < SURE_PAIRS => None,
         () if most(&|[low, high]| *high == 0 && *low != 0) => Some(UTF_16LE),
         () if most(&|[high, low]| *high == 0 && *low != 0) => Some(UTF_16BE),
         () => None,
     }
 }
 
-/// Returns whether bytes are no UTF-8, which may have a few faults.
+/// Returns whether bytes are no UTF-8. Pages in UTF-8 may have faults: emoji in two halves, no-break spaces of another character
+/// set, and binary data behind a control character, which are not counted or are fewer.
 fn is_surely_not_utf8(bytes: &[u8]) -> bool {
     if str::from_utf8(bytes).is_ok() {
         return false;
     }
     let (mut n_characters, mut n_faults) = (0, 0);
-    for chunk in bytes.utf8_chunks() {
+    let text = bytes.split(|&byte| byte < b'\t').next().unwrap_or(bytes);
+    for chunk in text.utf8_chunks() {
         n_characters += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
-        n_faults += usize::from(!chunk.invalid().is_empty());
+        n_faults += usize::from(!matches!(chunk.invalid(), [] | [0xa0]));
     }
-    n_faults >= SURE_CHARACTERS && n_faults > n_characters
+    n_faults >= SURE_CHARACTERS && n_faults > 2 * n_characters
 }
 
 /// Returns whether bytes are valid UTF-8 that no text in another character set would be by chance. They may end within a
@@ -260,11 +268,35 @@ mod tests {
                 assert_eq!(decode(&page, header), format!("{meta}{text}"), "{name}, {meta}, {header:?}");
             }
         }
-        // A page with a few faults stays what it says.
-        let faulty = [RUSSIAN.as_bytes(), b"\xff \xff \xff"].concat();
-        assert_eq!(decode(&faulty, Some("text/html; charset=utf-8")), format!("{RUSSIAN}\u{fffd} \u{fffd} \u{fffd}"));
+        let (russian, ..) = WINDOWS_1251.encode(RUSSIAN);
+        let marked = [b"\xef\xbb\xbf<meta charset=windows-1251>", &*russian].concat();
+        assert_eq!(decode(&marked, None), format!("<meta charset=windows-1251>{RUSSIAN}"));
         let (text, bytes) = ("é".repeat(20), [0xe9; 20]);
         assert_eq!(decode(&bytes, Some("text/html; charset=x-user-defined")), text);
+    }
+
+    #[test]
+    fn a_page_in_utf8_with_faults_stays_what_it_says() {
+        let emoji_in_halves = b"\xed\xa0\xbd\xed\xb8\x80 ".repeat(8);
+        let binary = [b"\0", &*(0..=255).rev().collect::<Vec<u8>>().repeat(16)].concat();
+        let rows: [(&str, &[u8]); 4] = [
+            (RUSSIAN, &b"\xff ".repeat(20)),
+            (RUSSIAN, &emoji_in_halves),
+            (RUSSIAN, &binary),
+            ("d\u{e9}j\u{e0}", &b"\xa0 ".repeat(60)),
+        ];
+        for (text, faults) in rows {
+            let page = [text.as_bytes(), faults].concat();
+            for header in [None, Some("text/html; charset=utf-8")] {
+                let page = [b"<meta charset=utf-8>", &*page].concat();
+                let said = decode(&page, header);
+                assert!(
+                    said.starts_with(&format!("<meta charset=utf-8>{text}\u{fffd}"))
+                        || faults[0] == 0 && said.contains(text),
+                    "{said}"
+                );
+            }
+        }
     }
 
     #[test]
