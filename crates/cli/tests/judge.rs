@@ -112,7 +112,7 @@ fn copies_of_one_night_that_were_edited_or_cut_are_found_by_their_texts() {
     let drawn = ["review", "--config", "job.toml", "--dt", DAY, "--answers", "answers.jsonl"];
     nearprint_in(night.path(), &drawn);
     let answers = std::fs::read_to_string(night.path().join("answers.jsonl")).unwrap();
-    let rows = answers.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let rows = answers.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     assert_eq!(rows.filter(|row| row["is_drop"] == true).count() as u64, n_near, "{answers}");
     let explained = nearprint_in(night.path(), &["explain", &url("walled"), "--config", "job.toml"]).expect_success();
     assert!(explained.stdout.contains(", loses "), "{}", explained.stdout);

@@ -183,7 +183,7 @@ fn a_night_that_was_drawn_is_not_drawn_again_and_review_says_so() {
     assert_eq!(review(&["--sample", "6", "--json"]).json()["warnings"], json!([]));
     let drawn = answers(&night);
     assert_eq!(review(&["--json"]).json()["warnings"], json!([]));
-    let said = "pairs of 2026-11-20 were drawn before: --sample and --seed change nothing";
+    let said = "pairs of 2026-11-20 were drawn before: --sample and --seed change nothing; for another draw, give another file as --answers";
     for more in [["--sample", "9"], ["--seed", "3"]] {
         let again = review(&[&more[..], &["--json"]].concat()).json();
         assert_eq!((&again["n_drawn"], &again["warnings"]), (&json!(0), &json!([said])), "{again}");
