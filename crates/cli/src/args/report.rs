@@ -15,7 +15,7 @@ pub struct ReportArgs {
     /// The night; latest, today, yesterday
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
-    /// Number of dropped documents, of which those that are alike count once, and of clusters to show [default: 3 on a terminal, 20 with -v and on a page]
+    /// Number of dropped documents and of clusters to show; documents that are alike count once [default: 3 on a terminal, 20 with -v and on a page]
     #[arg(long, value_name = "N")]
     pub examples: Option<usize>,
     /// Write the report as a page too, which replaces an earlier one of this name
