@@ -60,7 +60,7 @@ pub struct NightFiles {
     /// The files of the decisions: one row a document, sorted by `doc_id`.
     pub decisions: Vec<InputFile>,
     night: Night,
-    manifest: Manifest,
+    pub(crate) manifest: Manifest,
 }
 
 impl NightFiles {
@@ -89,12 +89,6 @@ impl NightFiles {
     #[must_use]
     pub fn input_bytes(&self) -> u64 {
         self.manifest.read_inputs().iter().map(|input| input.bytes).sum()
-    }
-
-    /// Returns the folder of the ids of HTML files, as [`WebPages::root`](nearprint_documents::WebPages::root) has it, if the
-    /// manifest has it.
-    pub(crate) fn html_root(&self) -> Option<&String> {
-        self.manifest.html_root.as_ref()
     }
 
     /// Returns the size in bytes above which a text made its row no document, if the manifest has it.

@@ -8,9 +8,10 @@ use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
 use nearprint_pipeline::{Resources, STUB};
-use nearprint_storage::{InputFile, Progress, Storage};
+use nearprint_storage::{Folder, InputFile, Progress, Storage};
 
 use super::inputs::{NightFiles, NightInput, PublishedNights, is_of_place};
+use super::manifest::Manifest;
 
 /// A text that was looked for.
 #[derive(Debug, Clone)]
@@ -46,6 +47,22 @@ pub struct TextSource {
     pub columns: DocumentColumns,
     /// The size in bytes above which a text made its row no document.
     pub max_doc_bytes: u64,
+}
+
+impl TextSource {
+    /// Returns the place of a night's documents.
+    pub(crate) fn base(&self, storage: &Storage, dt: &str) -> Result<Option<Folder>> {
+        let place = self.documents.as_ref().map(|documents| night_pattern(documents, dt));
+        place.map(|place| storage.base_of(&place)).transpose()
+    }
+
+    /// Returns the columns, with the folder of the ids of HTML files, and the size above which a text made its row no document, of a
+    /// night whose documents were in `base` if its manifest does not say where.
+    pub(crate) fn as_read(&self, manifest: &Manifest, base: Option<&Folder>) -> (DocumentColumns, u64) {
+        let mut columns = self.columns.clone();
+        columns.web.root = manifest.html_root.clone().or_else(|| base.map(WebPages::root_of));
+        (columns, manifest.max_doc_bytes.unwrap_or(self.max_doc_bytes))
+    }
 }
 
 /// A published night whose texts are read again.
@@ -161,11 +178,8 @@ impl NightTexts<'_> {
             tracing::warn!(dt, n_files = gone.len(), url, "the night was made from files that are gone");
         }
         let missing = if changed.is_empty() { Text::NotFound } else { Text::Changed };
-        let mut columns = self.source.columns.clone();
-        let place = self.source.documents.as_ref().map(|documents| night_pattern(documents, dt));
-        let base = place.map(|place| self.storage.base_of(&place)).transpose()?;
-        columns.web.root = files.html_root().cloned().or_else(|| base.as_ref().map(WebPages::root_of));
-        let max_doc_bytes = files.max_doc_bytes().unwrap_or(self.source.max_doc_bytes);
+        let base = self.source.base(self.storage, dt)?;
+        let (columns, max_doc_bytes) = self.source.as_read(&files.manifest, base.as_ref());
         let mut documents = Documents::of_files(unchanged, columns, max_doc_bytes).await?;
         documents.limit(self.limits.clone());
         documents.leave_out(files.left_out(self.storage).await?);

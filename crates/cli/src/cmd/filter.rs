@@ -5,7 +5,7 @@ use std::fmt::Write;
 use nearprint_documents::FilterOutput;
 use nearprint_night::{FilterCounts, FilterRequest, FilterSummary, Selection};
 
-use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
+use super::{Outcome, Session, counted, grouped, if_exists, in_bytes, text_source};
 use crate::args::{FilterArgs, Global, TextForm};
 use crate::command_line::command_line;
 use crate::job_config::JobConfig;
@@ -15,10 +15,8 @@ pub(super) fn filter(global: &Global, args: &FilterArgs) -> Outcome {
     let request = FilterRequest {
         selection: selection(args),
         store: job.store(None)?,
-        documents: job.documents.clone(),
+        source: text_source(&job)?,
         output: job.folder().given(&args.output),
-        columns: job.columns()?,
-        max_doc_bytes: job.input()?.max_doc_bytes,
         what: if args.flag { FilterOutput::Flags } else { FilterOutput::Survivors },
         texts: args.texts.map(TextForm::format),
         if_exists: if_exists(args.replace),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_documents::{DocumentColumns, Fate, FilterOutput, WebPages, night_pattern};
+use nearprint_documents::{DocumentColumns, Fate, FilterOutput};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_parquet::is_part_name;
 use nearprint_storage::{Folder, IfExists, InputFile, Storage};
@@ -62,8 +62,7 @@ pub async fn plan_all(
         let urls = read.iter().map(|input| Ok(storage.input(&input.url)?.url().to_owned()));
         let urls: Vec<String> = urls.collect::<Result<_>>()?;
         refuse_among_inputs(storage, &place, &urls)?;
-        let base = request.documents.as_ref().map(|documents| storage.base_of(&night_pattern(documents, &night.dt)));
-        let base = base.transpose()?;
+        let base = request.source.base(storage, &night.dt)?;
         let of_inputs: Vec<&str> = urls.iter().map(String::as_str).collect();
         let names = names::names(base.as_ref().map(Folder::url), &of_inputs, request.texts)?;
         match request.selection {
@@ -87,10 +86,7 @@ pub async fn plan_all(
                 "it is stale: a night before it was published later; `run --stale` decides it anew"
             );
         }
-        let manifest = &published.manifest;
-        let mut columns = request.columns.clone();
-        columns.web.root = manifest.html_root.clone().or_else(|| base.as_ref().map(WebPages::root_of));
-        let max_doc_bytes = manifest.max_doc_bytes.unwrap_or(request.max_doc_bytes);
+        let (columns, max_doc_bytes) = request.source.as_read(&published.manifest, base.as_ref());
         planned.push(Planned {
             dt: night.dt.clone(),
             stale,

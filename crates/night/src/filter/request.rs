@@ -1,6 +1,6 @@
 //! What is asked of `filter`, and what it says.
 
-use nearprint_documents::{DocumentColumns, FilterOutput, RowCounts, TextFormat, all_nights};
+use nearprint_documents::{FilterOutput, RowCounts, TextFormat, all_nights};
 use nearprint_fault::{Fault, Result, key, words};
 use nearprint_pipeline::not_published;
 use nearprint_storage::{Folder, IfExists, Storage};
@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::request::check_date;
+use crate::texts::TextSource;
 
 /// The name of the empty file that is written last.
 pub(super) const SUCCESS: &str = "_SUCCESS";
@@ -26,14 +27,10 @@ pub struct FilterRequest {
     pub selection: Selection,
     /// The store.
     pub store: String,
-    /// The root of the documents, as in the run; below it, files keep their paths.
-    pub documents: Option<String>,
+    /// How the documents are read. Below their place, files keep their paths.
+    pub source: TextSource,
     /// The folder to write to. A night's files lie in `dt=<date>` below it.
     pub output: String,
-    /// The columns of the documents, as in the run.
-    pub columns: DocumentColumns,
-    /// The size in bytes above which a text made its row no document, for nights whose manifests do not say it.
-    pub max_doc_bytes: u64,
     /// The form of the files that are written.
     pub what: FilterOutput,
     /// The format of the texts that are written in place of files like those of the documents.
@@ -236,7 +233,7 @@ impl FilterRequest {
                 return refused("the results", results);
             }
         }
-        if let Some(documents) = &self.documents {
+        if let Some(documents) = &self.source.documents {
             let documents = all_nights(documents);
             if storage.reaches(&documents, output)? || output.contains(&storage.base_of(&documents)?) {
                 return refused("the documents", &documents);
