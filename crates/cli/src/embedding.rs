@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use nearprint_storage::{Progress, Snapshot};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::exit_code::Failure;
@@ -64,14 +65,35 @@ impl Embedding {
     }
 }
 
+/// The number of the signal for a file that is larger than the system allows, on Linux and macOS.
+const SIGXFSZ: i32 = 25;
+
 async fn signalled() -> Failure {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
+    // Caught, it ends nothing: the write fails, which has a message and a code.
+    let _ = signal(SignalKind::from_raw(SIGXFSZ));
+    let (Ok(interrupt), Ok(terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
         return std::future::pending().await;
     };
+    // nohup ignores it for its command.
+    let hangup = if ignores_hangup() { None } else { signal(SignalKind::hangup()).ok() };
     tokio::select! {
-        _ = interrupt.recv() => Failure::signalled("SIGINT", 130),
-        _ = terminate.recv() => Failure::signalled("SIGTERM", 143),
+        () = received(Some(interrupt)) => Failure::signalled("SIGINT", 130),
+        () = received(Some(terminate)) => Failure::signalled("SIGTERM", 143),
+        () = received(hangup) => Failure::signalled("SIGHUP", 129),
     }
+}
+
+async fn received(signal: Option<Signal>) {
+    match signal {
+        Some(mut signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Returns whether the process was started with SIGHUP, signal 1, ignored. Where the system does not say it, it is taken for so.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_none_or(|mask| mask & 1 != 0)
 }

@@ -93,19 +93,24 @@ fn names(schema: &Value) -> Vec<&str> {
 fn unknown_key(name: &str, path: &str, known: &Map<String, Value>, whole: &Value) -> (String, Option<String>) {
     let place = if path.is_empty() { "at the top of a job file".to_owned() } else { format!("in [{path}]") };
     let unknown = format!("unknown key '{name}' {place}");
-    let near = |near: &str| (format!("{unknown}: did you mean '{near}'?"), Some(near.to_owned()));
-    if let Some(own) = nearest(name, known.keys().map(String::as_str)) {
-        return near(own);
+    if let Some(other) = place_of(name, whole, "") {
+        return match other.as_str() {
+            "" => (format!("{unknown}: it stands at the top of a job file: move it above the first [table]"), None),
+            other => (format!("{unknown}: it stands in [{other}]"), Some(joined(other, name))),
+        };
     }
-    match place_of(name, whole, "") {
-        Some(other) if other.is_empty() => {
-            (format!("{unknown}: it stands at the top of a job file: move it above the first [table]"), None)
+    if let Some(own) = nearest(name, known.keys().map(String::as_str)) {
+        return (format!("{unknown}: did you mean '{own}'?"), Some(own.to_owned()));
+    }
+    let other = nearest(name, all_keys(whole).into_iter());
+    match other.and_then(|other| Some((other, place_of(other, whole, "")?))) {
+        Some((other, place)) if place.is_empty() => {
+            (format!("{unknown}: did you mean '{other}' at the top of a job file?"), Some(other.to_owned()))
         }
-        Some(other) => (format!("{unknown}: it stands in [{other}]"), Some(joined(&other, name))),
-        None => match nearest(name, all_keys(whole).into_iter()) {
-            Some(other) => near(other),
-            None => (format!("{unknown}: `nearprint config schema` lists the keys"), None),
-        },
+        Some((other, place)) => {
+            (format!("{unknown}: did you mean '{other}' in [{place}]?"), Some(joined(&place, other)))
+        }
+        None => (format!("{unknown}: `nearprint config schema` lists the keys"), None),
     }
 }
 

@@ -85,12 +85,13 @@ async fn draw(progress: Progress) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         }
-        if bar.is_finished() {
-            bar.reset();
-        }
         pace.see(started.elapsed(), now);
         bar.set_style(style(if now.total > 0 { "{spinner} {msg} {wide_bar}" } else { "{spinner} {msg}" }));
         bar.set_message(pace.line());
+        // It is drawn again from here on.
+        if bar.is_finished() {
+            bar.reset();
+        }
         if now.total > 0 {
             bar.set_length(now.total);
         }

@@ -129,16 +129,19 @@ fn a_spill_folder_without_room_is_refused_before_the_work() {
 }
 
 #[test]
-fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
+fn sigterm_and_sighup_end_a_run_with_their_codes_and_leave_nothing() {
     let mut n_stopped = 0;
-    for milliseconds in [30, 120, 300, 700] {
+    let of_signals = [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)];
+    let tries =
+        [30, 120, 300, 700].into_iter().flat_map(|after| of_signals.map(|(signal, code)| (after, signal, code)));
+    for (milliseconds, signal, code) in tries {
         let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
         let spill = night.path().join("spill");
         std::fs::create_dir(&spill).unwrap();
         many_documents(&night, 20_000);
         let child = start(&night, &[]);
         std::thread::sleep(Duration::from_millis(milliseconds));
-        child.signal(Signal::SIGTERM).unwrap();
+        child.signal(signal).unwrap();
         let began = Instant::now();
         let done = child.wait().unwrap();
         assert!(began.elapsed() < Duration::from_secs(10));
@@ -146,11 +149,27 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
         assert_eq!(left, Vec::<PathBuf>::new(), "after {milliseconds} ms: {}: {}", done.code, done.stderr);
         // A fast machine is done before the last signals.
         let is_published = night.is_in_tables(DT);
-        assert!(matches!(done.code, 143 | 0), "{}: {}", done.code, done.stderr);
+        assert!(done.code == code || done.code == 0, "{}: {}", done.code, done.stderr);
         assert_eq!(is_published, done.code == 0, "{}: {}", done.code, done.stderr);
         n_stopped += u32::from(done.code != 0);
     }
     assert!(n_stopped > 0, "every run was over before its signal");
+}
+
+#[test]
+fn nohup_keeps_a_run_from_hanging_up_and_a_file_above_the_limit_of_the_system_is_74() {
+    let night = Night::new("");
+    many_documents(&night, 20_000);
+    let run = |script: &str| {
+        let args = ["-c", script, "sh", NEARPRINT, "run", "--config", "job.toml", "--create-store", "--dt", DT];
+        let done = Command::new("sh").args(args).current_dir(night.path()).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    let (code, said) = run("ulimit -f 8; exec \"$@\"");
+    assert_eq!(code, Some(74), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("nearprint: error: ")), "{said}");
+    let (code, said) = run("trap '' HUP; \"$@\" & sleep 0.3; kill -HUP $!; wait $!");
+    assert_eq!(code, Some(0), "{said}");
 }
 
 /// Starts a run and waits until it says that it decides.

@@ -41,6 +41,8 @@ fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant()
         ("[join]\nmax_distanc = 3\n", vec!["line 6, column 1", "in [join]", "did you mean 'max_distance'?"]),
         ("[join]\nmax_distance = 3\nid_column = \"x\"\n", vec!["line 7", "move it above the first [table]"]),
         ("max_distance = 3\n", vec!["line 5", "it stands in [join]"]),
+        ("max_cluster = 30000\n", vec!["line 5", "it stands in [breakers]"]),
+        ("max_distanze = 3\n", vec!["line 5", "did you mean 'max_distance' in [join]?"]),
         ("  profile = \"defualt\"\n", vec!["line 5, column 13", "did you mean 'default'?"]),
         ("pairs = \"forst\"\n", vec!["line 5, column 9: pairs", "did you mean 'forest'?"]),
         ("[tokenize.tokenizer]\nkind = \"jeiba\"\n", vec!["line 6", "did you mean 'jieba'?"]),
@@ -55,6 +57,28 @@ fn a_wrong_key_or_name_is_found_by_line_and_column_with_the_one_that_was_meant()
         assert_eq!(ran.error(), checked.error(), "a run says the same");
         assert_eq!(ran.json()["hint"], "nearprint config check job.toml");
     }
+}
+
+#[test]
+fn a_job_file_that_is_not_utf8_is_named_with_the_place_of_its_first_wrong_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("job.toml"), b"store = \"s\"\ndocuments = \"c\xe4\"\n").unwrap();
+    for command in [&["config", "check", "job.toml"][..], &["run", "-c", "job.toml", "--dt", DT]] {
+        expect(&nearprint_in(dir.path(), command), 78, &["job.toml: line 2, column 15: not UTF-8"]);
+    }
+}
+
+#[test]
+fn a_night_whose_folder_is_empty_is_no_night_with_documents() {
+    let night = Night::new("");
+    std::fs::create_dir_all(night.path().join(format!("documents/dt={DT}"))).unwrap();
+    let said = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success();
+    assert!(said.stdout.contains("; no night with documents was found\n"), "{}", said.stdout);
+    assert!(!said.stdout.contains(&format!("--dt {DT}")), "{}", said.stdout);
+    std::fs::remove_dir_all(night.path().join("documents")).unwrap();
+    write_documents(&night.path().join("documents/pages.parquet"), &[(Some("a"), Some("b"))]);
+    let said = night.run(DT, &[]);
+    expect(&said, 66, &["if these are the documents of a night, put them into documents/dt="]);
 }
 
 #[test]

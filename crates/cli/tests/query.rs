@@ -344,7 +344,7 @@ fn an_id_shows_its_document_and_one_that_the_store_lacks_is_refused() {
     assert!(shown.contains("  keep      a  same text\n") && !shown.contains("  b\n"), "{shown}");
     assert!(said("alone").expect_success().stdout.contains(": no match in "));
     assert!(said("none").expect_success().stdout.contains("none  2026-11-11  skip\nno text: no match in"));
-    expect(&said("c"), 66, &["no night of the store has the document 'c'", "`nearprint explain ID`"]);
+    expect(&said("c"), 66, &["no night of the store has the document 'c'", "`nearprint explain ID --config FILE`"]);
     std::fs::write(night.path().join("lines"), "{\"document_id\": \"c\"}\n{\"document_id\": \"a\", \"text\": \"\"}\n")
         .unwrap();
     let lines = nearprint_in(night.path(), &["query", "--config", "job.toml", "--jsonl", "lines"]);

@@ -21,7 +21,7 @@ pub(crate) fn bad_query(query: impl Into<String>, reason: impl std::fmt::Display
 /// Makes the fault of a query by an id that no night of the store has.
 pub(crate) fn unknown_document(id: &str) -> Fault {
     Fault::new(ErrorKind::InputMissing, format!("no night of the store has the document '{}'", id.escape_debug()))
-        .remedy("check the id; `nearprint explain ID` names ids that are like it")
+        .remedy("check the id; `nearprint explain ID --config FILE` names ids that are like it")
         .about(BadQuestion::Query)
 }
 

@@ -1,6 +1,8 @@
 //! The documents of a night: their places, and the reasons why there may be none.
 
-use nearprint_documents::{Absent, DocumentPlace, Documents, NightFolders, NightPlace, first_names, layout_of};
+use nearprint_documents::{
+    Absent, DocumentPlace, Documents, NightFolders, NightPlace, first_names, is_document_name, layout_of,
+};
 use nearprint_fault::{Fault, Result};
 use nearprint_storage::{Storage, is_date};
 
@@ -136,11 +138,12 @@ async fn explain(
             return Err(fault);
         }
         let there = if names.is_empty() { "nothing".to_owned() } else { first_names(names.iter().map(String::as_str)) };
-        format!(
-            "{} is there, but has no nights: {} was looked for, and there is: {there}",
-            nights.root.url(),
-            nights.name_of(dt)
-        )
+        let (root, folder) = (nights.root.url(), nights.name_of(dt));
+        let meant = match names.iter().any(|name| is_document_name(name)) {
+            true => format!("; if these are the documents of a night, put them into {root}/{folder}"),
+            false => String::new(),
+        };
+        format!("{root} is there, but has no nights: {folder} was looked for, and there is: {there}{meant}")
     } else {
         let newest: Vec<&str> = dates.iter().rev().take(LISTED).map(String::as_str).collect();
         format!("the newest nights there: {}", newest.join(", "))

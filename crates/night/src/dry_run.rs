@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use nearprint_documents::Documents;
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_join::JoinError;
 use nearprint_parquet::{BadColumn, DT, PublishedDataset};
 use nearprint_pipeline::{PlanRequest, Resources, planned, strategy};
@@ -115,7 +115,11 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
         match first {
             Ok(looked_at) => checked.looked_at = looked_at,
             Err(error) if error.matter::<BadColumn>().is_some() => checked.faults.push((None, error)),
-            Err(error) => checked.unread = Some(error),
+            Err(error) => {
+                // The folder of a night that has no file yet is none to begin with.
+                checked.newest = checked.newest.filter(|_| error.kind() != ErrorKind::InputMissing);
+                checked.unread = Some(error);
+            }
         }
     }
     let store = check_store(storage, request).await;

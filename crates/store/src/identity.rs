@@ -1,6 +1,8 @@
 //! Identities of stores. A store draws a random identity, and an output bears the identity of the store that publishes
 //! into it. So two stores never publish into one output, and no store deletes files of another.
 
+use std::path::Path;
+
 use nearprint_fault::{ErrorKind, Fault, Part, Result, foreign, words};
 use nearprint_parquet::{DELTA_LOG, PublishedDataset};
 use nearprint_storage::{Folder, Sha256Hex, Storage};
@@ -237,8 +239,17 @@ impl Store {
         if !any_night {
             return Ok(());
         }
-        let remedy =
-            "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there";
+        let is_relative = !output.url().contains("://") && Path::new(output.url()).is_relative();
+        let remedy = match is_relative {
+            // In another folder it is another place, into which nothing belongs.
+            true => {
+                "the store names this place by a relative path: start in the folder of the job file, or give the job file; if \
+                 it is the right place, check that its disk is mounted"
+            }
+            false => {
+                "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there"
+            }
+        };
         Err(Fault::input_missing("results of earlier nights", output.url().to_owned(), remedy))
     }
 

@@ -34,7 +34,7 @@ pub struct FilterArgs {
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents
     #[arg(long, visible_alias = "out", value_name = "DIR", value_parser = place)]
     pub output: Given,
-    /// Write the texts that were compared, and not the documents' files: id, url, host, fetch_time, script and text of each
+    /// Write the texts that were compared, and not the documents' files: id, url, title, host, fetch_time, script and text of each
     #[arg(long = "as", value_name = "FORMAT", conflicts_with = "flag")]
     pub texts: Option<TextForm>,
     /// Write the id of each row and a column `keep`, row by row, and not the documents

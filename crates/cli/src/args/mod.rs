@@ -73,7 +73,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done or already published, 64 usage, 65 bad data, 66 input missing, 69 store unavailable, \
-70 bug, 73 output exists, 74 local disk or memory, 75 try again, 77 permission, 78 bad config, 130/143 signals.";
+70 bug, 73 output exists, 74 local disk or memory, 75 try again, 77 permission, 78 bad config, 129/130/143 signals.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -108,7 +108,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Find the documents of a store that are near a text or a fingerprint
     Query(QueryArgs),
-    /// Answer such queries over HTTP, with a page to ask from, until SIGTERM
+    /// Answer the queries of `query` over HTTP, with a page to ask from, until SIGTERM
     Serve(ServeArgs),
     /// Create, inspect and maintain a store
     #[command(subcommand)]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use nearprint_explain::legible;
-use nearprint_fault::{Fault, Words};
+use nearprint_fault::{ErrorKind, Fault, Words};
 use nearprint_night::CheckedPlaces;
 use nearprint_parquet::BadColumn;
 use nearprint_tasks::LENGTH;
@@ -227,7 +227,8 @@ fn first_night(file: &str, checked: &CheckedPlaces) -> String {
 }
 
 fn said(file: &str, job: &JobConfig, checked: &CheckedPlaces) -> String {
-    let has_documents = checked.looked_at.is_some() || checked.unread.is_some();
+    let is_unread = checked.unread.as_ref().is_some_and(|error| error.kind() != ErrorKind::InputMissing);
+    let has_documents = checked.looked_at.is_some() || is_unread;
     let documents = if has_documents { ", and the documents are there" } else { "; no night with documents was found" };
     let mut out = format!("{file}: keys and values are right{documents}\n");
     let store = job.store.as_deref().unwrap_or_default();

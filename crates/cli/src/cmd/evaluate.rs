@@ -78,14 +78,14 @@ fn text(evaluation: &Evaluation) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "{}{ignored}\n{} positive pairs{sketch}; in brackets 95 % intervals",
+        "{}{ignored}\n{}{sketch}; in brackets 95 % intervals",
         documents(&evaluation.documents),
-        grouped(evaluation.own.score.n_positive)
+        counted(evaluation.own.score.n_positive, "positive pair")
     );
     if let Some(judge) = &evaluation.judge {
         let _ = writeln!(
             out,
-            "the judge read {} of {} pairs that sketches left undecided: {} are alike word by word, {} contain one another",
+            "the judge read {} of {} pairs that sketches left undecided; alike word by word: {}, one in the other: {}",
             grouped(judge.n_read),
             grouped(judge.n_undecided),
             grouped(judge.n_edited),

@@ -101,7 +101,8 @@ fn forget_before(session: &Session, request: ForgetBeforeRequest) -> Outcome {
             let nights = counted(summary.nights.len() as u64, "night");
             let documents = counted(summary.n_documents, "document");
             let left = counted(summary.n_nights_left, "night");
-            let which = format!("{nights} with {documents}, {first} to {last}");
+            let dates = if first == last { first.clone() } else { format!("{first} to {last}") };
+            let which = format!("{nights} with {documents}, {dates}");
             ("forgotten", format!("{store}: forgot {which}; {left} left (commit {commit})\n"))
         }
         _ => ("nothing_to_forget", format!("{store}: no night before {before} (commit {commit})\n")),

@@ -1,6 +1,7 @@
 //! Job files as they are read, and all that is wrong with one.
 
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 use nearprint_documents::MAX_REPEATED_IDS;
 use nearprint_fault::Fault;
@@ -16,7 +17,7 @@ use super::schema::schema;
 use crate::exit_code::{CONFIG, Failure};
 use crate::finding::{Finding, parsed};
 use crate::job_folder::JobFolder;
-use crate::job_keys;
+use crate::job_keys::{self, line_and_column};
 use crate::remedy::Remedy;
 
 impl JobConfig {
@@ -42,7 +43,8 @@ impl JobConfig {
     /// # Errors
     /// The file cannot be read.
     pub fn read_with_faults(path: &Path) -> Result<(Self, Vec<Finding>), Failure> {
-        let text = std::fs::read_to_string(path).map_err(|e| unread(path, &e))?;
+        let text =
+            String::from_utf8(std::fs::read(path).map_err(|e| unread(path, &e))?).map_err(|e| not_text(path, &e))?;
         let (mut job, mut faults) = parsed::<Self>(&text, schema());
         job.path = Some(path.to_path_buf());
         job.folder = JobFolder::of(path);
@@ -165,6 +167,18 @@ impl JobConfig {
         self.bits = None;
         was_left
     }
+}
+
+/// Describes a job file that is not UTF-8, by its first byte that is not.
+fn not_text(path: &Path, error: &FromUtf8Error) -> Failure {
+    let (valid, _) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+    let valid = String::from_utf8_lossy(valid);
+    let (line, column) = line_and_column(&valid, valid.len());
+    Failure::new(
+        CONFIG,
+        format!("job file {}: line {line}, column {column}: not UTF-8: save it as UTF-8", path.display()),
+    )
+    .at(path, Some(line))
 }
 
 /// Describes a job file that cannot be read. For one that is missing, the one that was meant is named, or the command that

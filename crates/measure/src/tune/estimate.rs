@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nearprint_fault::{Fault, Result, Words, key, words};
+use nearprint_fault::{Fault, Result, Words, counted, key, words};
 use nearprint_join::{SketchDistance, Verifier, WordKeys};
 use nearprint_profile::{HtmlText, ProfileConfig};
 use nearprint_storage::Storage;
@@ -249,10 +249,10 @@ impl Labelled {
             );
         }
         for distance in self.unlabelled_distances() {
-            let n_pairs = self.strata[&distance].n_pairs;
+            let pairs = counted(self.strata[&distance].n_pairs, "pair");
             let rows = self.sheet.rows.iter().filter(|row| row.distance == distance).count();
             let gone = if rows == 0 { "all rows are gone" } else { "no row has a label" };
-            warnings.push(format!("distance {distance}: {gone}: the estimates are without its {n_pairs} pairs").into());
+            warnings.push(format!("distance {distance}: {gone}: the estimates are without its {pairs}").into());
         }
         warnings
     }

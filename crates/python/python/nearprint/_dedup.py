@@ -290,7 +290,7 @@ class Deduplicated:
 
     def __repr__(self) -> str:
         n = self.summary
-        return f"<nearprint.Deduplicated: {n['n_keep']:,} of {n['n_documents']:,} rows stay, {n['n_drop']:,} are near-duplicates>"
+        return f"<nearprint.Deduplicated: {n['n_keep']:,} of {n['n_documents']:,} rows stay, near-duplicates: {n['n_drop']:,}>"
 
     def _repr_html_(self) -> str:
         n = self.summary

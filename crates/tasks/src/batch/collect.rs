@@ -268,7 +268,7 @@ impl<'a> Collecting<'a> {
         let bytes = self.memory_bytes() + self.ordering_bytes(n);
         if bytes > self.max_bytes {
             let reason = format!(
-                "the query batch and its tables take {bytes} bytes for {n} documents, more than {} are left",
+                "the query batch and its tables take {bytes} bytes for {n} documents, more than the {} that are left",
                 self.max_bytes
             );
             return Err(Fault::resources(reason));
