@@ -18,7 +18,10 @@ config=$1
 log_dir=$2
 # UTC unless asked: a date in local time would skip or repeat an hour twice a year, and differ from the crawl's.
 zone=${NEARPRINT_ZONE:-UTC}
-dt=${3:-$(TZ=$zone date -d "${NEARPRINT_NIGHT:-today}" +%F 2>/dev/null || echo unknown)}
+dt=${3:-$(TZ=$zone date -d "${NEARPRINT_NIGHT:-today}" +%F 2>/dev/null || true)}
+given=${3:-}
+is_day=yes
+[ -n "$dt" ] || { is_day=; dt=unknown; }
 more=${NEARPRINT_RUN_ARGS:-}
 read -r -a more <<<"${more//'{dt}'/$dt}"
 log=$log_dir/$dt.log
@@ -101,10 +104,10 @@ if ! mkdir -p "$log_dir" || ! { : >>"$log"; } || ! exec 9>"$log_dir/lock"; then
     summary=
     failed 74 "$log_dir cannot be made or written: there is no log"
 fi
-trap stop TERM INT
-[ "$dt" != unknown ] || failed 64 "NEARPRINT_NIGHT=$NEARPRINT_NIGHT: write today or yesterday"
+trap stop TERM INT HUP
+[ -n "$is_day" ] || failed 64 "NEARPRINT_NIGHT=${NEARPRINT_NIGHT:-today}: date knows no such day: write today or yesterday"
 # date takes a zone that it does not know for UTC.
-[ $# -eq 3 ] || [ "$zone" = UTC ] || [ -f "/usr/share/zoneinfo/$zone" ] \
+[ -n "$given" ] || [ "$zone" = UTC ] || [ -f "/usr/share/zoneinfo/$zone" ] \
     || failed 64 "NEARPRINT_ZONE=$zone: /usr/share/zoneinfo has no such time zone"
 minutes=${NEARPRINT_WAIT_MINUTES:-0}
 [[ $minutes =~ ^[0-9]+$ ]] || failed 64 "NEARPRINT_WAIT_MINUTES=$minutes: write a whole number"

@@ -102,7 +102,7 @@ fn by_value(code: u8, words: &[String]) -> Option<Remedy> {
 }
 
 fn by_code(code: u8) -> Option<Remedy> {
-    matches!(code, 69 | 75 | 130 | 143).then(|| Remedy::Again(Vec::new()))
+    matches!(code, 69 | 75 | 129 | 130 | 143).then(|| Remedy::Again(Vec::new()))
 }
 
 /// Returns the command line that was meant by arguments that cannot be parsed.

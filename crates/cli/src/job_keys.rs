@@ -93,17 +93,33 @@ fn names(schema: &Value) -> Vec<&str> {
 fn unknown_key(name: &str, path: &str, known: &Map<String, Value>, whole: &Value) -> (String, Option<String>) {
     let place = if path.is_empty() { "at the top of a job file".to_owned() } else { format!("in [{path}]") };
     let unknown = format!("unknown key '{name}' {place}");
-    if let Some(other) = place_of(name, whole, "") {
-        return match other.as_str() {
-            "" => (format!("{unknown}: it stands at the top of a job file: move it above the first [table]"), None),
-            other => (format!("{unknown}: it stands in [{other}]"), Some(joined(other, name))),
-        };
+    let mut places = places_of(name, whole, "");
+    // Of several tables with such a key, those of the same section are meant.
+    let section = path.split('.').next().filter(|section| !section.is_empty());
+    let is_near = |place: &String| section.is_some() && place.split('.').next() == section;
+    if places.iter().any(is_near) {
+        places.retain(is_near);
+    }
+    match places.as_slice() {
+        [] => {}
+        [top] if top.is_empty() => {
+            return (format!("{unknown}: it stands at the top of a job file: move it above the first [table]"), None);
+        }
+        [other] => return (format!("{unknown}: it stands in [{other}]"), Some(joined(other, name))),
+        several => {
+            let named = |place: &String| match place.is_empty() {
+                true => "at the top of a job file".to_owned(),
+                false => format!("in [{place}]"),
+            };
+            let named: Vec<String> = several.iter().map(named).collect();
+            return (format!("{unknown}: it stands {}", named.join(" or ")), None);
+        }
     }
     if let Some(own) = nearest(name, known.keys().map(String::as_str)) {
         return (format!("{unknown}: did you mean '{own}'?"), Some(own.to_owned()));
     }
     let other = nearest(name, all_keys(whole).into_iter());
-    match other.and_then(|other| Some((other, place_of(other, whole, "")?))) {
+    match other.and_then(|other| Some((other, places_of(other, whole, "").into_iter().next()?))) {
         Some((other, place)) if place.is_empty() => {
             (format!("{unknown}: did you mean '{other}' at the top of a job file?"), Some(other.to_owned()))
         }
@@ -114,13 +130,12 @@ fn unknown_key(name: &str, path: &str, known: &Map<String, Value>, whole: &Value
     }
 }
 
-/// Returns the table that has a key of this name.
-fn place_of(name: &str, schema: &Value, path: &str) -> Option<String> {
-    let known = schema["properties"].as_object()?;
-    if known.contains_key(name) {
-        return Some(path.to_owned());
-    }
-    known.iter().find_map(|(key, of_value)| place_of(name, of_value, &joined(path, key)))
+/// Returns the tables that have a key of this name, the top of the file as an empty one.
+fn places_of(name: &str, schema: &Value, path: &str) -> Vec<String> {
+    let Some(known) = schema["properties"].as_object() else { return Vec::new() };
+    let own = known.contains_key(name).then(|| path.to_owned());
+    let below = known.iter().flat_map(|(key, of_value)| places_of(name, of_value, &joined(path, key)));
+    own.into_iter().chain(below).collect()
 }
 
 fn all_keys(schema: &Value) -> Vec<&str> {

@@ -75,10 +75,17 @@ fn a_night_whose_folder_is_empty_is_no_night_with_documents() {
     let said = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success();
     assert!(said.stdout.contains("; no night with documents was found\n"), "{}", said.stdout);
     assert!(!said.stdout.contains(&format!("--dt {DT}")), "{}", said.stdout);
+    night.documents("2026-11-01", &[("a", &text(1, 40))]);
+    let said = nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success();
+    assert!(
+        said.stdout.contains("and the documents are there\n") && said.stdout.contains("dt=2026-11-01"),
+        "{}",
+        said.stdout
+    );
     std::fs::remove_dir_all(night.path().join("documents")).unwrap();
     write_documents(&night.path().join("documents/pages.parquet"), &[(Some("a"), Some("b"))]);
     let said = night.run(DT, &[]);
-    expect(&said, 66, &["if these are the documents of a night, put them into documents/dt="]);
+    expect(&said, 66, &["(put the documents of a night into documents/dt="]);
 }
 
 #[test]

@@ -108,10 +108,8 @@ fn a_page_without_its_documents_says_so_and_shows_everything_else() {
     let night = published();
     std::fs::remove_dir_all(night.path().join("documents")).unwrap();
     let page = page(&night, &[]);
-    let gone = texts(&page, "article")
-        .iter()
-        .filter(|text| text.contains("their files are gone or have changed since"))
-        .count();
+    let gone =
+        texts(&page, "article").iter().filter(|text| text.contains("their files are gone, have changed since")).count();
     assert_eq!((gone, texts(&page, "article del").len()), (2, 0));
     assert_eq!(texts(&page, "#trend tbody th").len(), 2);
     let said = nearprint_in(night.path(), &["report", "-c", "job.toml", "--dt", DT]).expect_success().stdout;

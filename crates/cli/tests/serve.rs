@@ -264,7 +264,9 @@ fn a_night_that_is_published_meanwhile_shows_and_one_that_is_dropped_does_not() 
 #[test]
 fn a_signal_ends_the_server_with_its_code_and_a_summary() {
     let night = published();
-    for (signal, code, name) in [(Signal::SIGTERM, 143, "SIGTERM"), (Signal::SIGINT, 130, "SIGINT")] {
+    for (signal, code, name) in
+        [(Signal::SIGTERM, 143, "SIGTERM"), (Signal::SIGINT, 130, "SIGINT"), (Signal::SIGHUP, 129, "SIGHUP")]
+    {
         let serving = Serving::start(&night, &[]);
         serving.ids("a text");
         let ended = serving.stop(signal);

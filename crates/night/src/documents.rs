@@ -1,5 +1,7 @@
 //! The documents of a night: their places, and the reasons why there may be none.
 
+use std::collections::BTreeSet;
+
 use nearprint_documents::{
     Absent, DocumentPlace, Documents, NightFolders, NightPlace, first_names, is_document_name, layout_of,
 };
@@ -63,23 +65,20 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
     Err(no_root(&nights).await)
 }
 
-/// Returns the newest night that has a folder or files at a place of nights. `None` if there is none, or if wildcards come
-/// before the date.
+/// Returns the nights that have a folder or files at a place of nights, by date. There are none if wildcards come before the date.
 ///
 /// # Errors
 /// The place of nights is missing or cannot be listed, or its folders have names of nights in another form.
-pub(crate) async fn newest_night(storage: &Storage, documents: &DocumentPlace) -> Result<Option<String>> {
+pub(crate) async fn nights_there(storage: &Storage, documents: &DocumentPlace) -> Result<BTreeSet<String>> {
     refuse_missing_root(storage, documents).await?;
-    let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(None) };
-    let Some(nights) = NightPlace::parse(pattern).nights(storage)? else { return Ok(None) };
-    if let Some(newest) = nights.dates().await?.pop_last() {
-        return Ok(Some(newest));
-    }
+    let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(BTreeSet::new()) };
+    let Some(nights) = NightPlace::parse(pattern).nights(storage)? else { return Ok(BTreeSet::new()) };
+    let dates = nights.dates().await?;
     // The folders of a table are those of its partitions, and a run may ask for its files by their version.
-    if storage.refuse_table(&nights.root).await.is_err() {
-        return Ok(None);
+    if !dates.is_empty() || storage.refuse_table(&nights.root).await.is_err() {
+        return Ok(dates);
     }
-    other_layout(&nights, &nights.root.names().await?, pattern, ANY_DATE).map_or(Ok(None), Err)
+    other_layout(&nights, &nights.root.names().await?, pattern, ANY_DATE).map_or(Ok(dates), Err)
 }
 
 /// What stands for a date where no night is looked for.
@@ -139,8 +138,9 @@ async fn explain(
         }
         let there = if names.is_empty() { "nothing".to_owned() } else { first_names(names.iter().map(String::as_str)) };
         let (root, folder) = (nights.root.url(), nights.name_of(dt));
-        let meant = match names.iter().any(|name| is_document_name(name)) {
-            true => format!("; if these are the documents of a night, put them into {root}/{folder}"),
+        let is_folder = !folder.contains(['*', '?', '[']) && !is_document_name(&folder);
+        let meant = match is_folder && names.iter().any(|name| is_document_name(name)) {
+            true => format!(" (put the documents of a night into {root}/{folder})"),
             false => String::new(),
         };
         format!("{root} is there, but has no nights: {folder} was looked for, and there is: {there}{meant}")

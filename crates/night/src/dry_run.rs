@@ -106,21 +106,23 @@ pub async fn check_places(storage: &Storage, request: &RunRequest, resources: &R
     let mut checked = CheckedPlaces::default();
     let faults = request.faults(storage, &resources.temp_parent());
     checked.faults.extend(faults.into_iter().map(|error| (None, error)));
-    let found = documents::newest_night(storage, &request.documents).await;
-    checked.newest = checked.note(Some("documents"), found).flatten();
-    if let Some(dt) = checked.newest.clone() {
-        let night = RunRequest { dt, ..request.clone() }.night_documents();
+    let found = documents::nights_there(storage, &request.documents).await;
+    for dt in checked.note(Some("documents"), found).unwrap_or_default().into_iter().rev() {
+        let night = RunRequest { dt: dt.clone(), ..request.clone() }.night_documents();
         let first =
             Documents::of_first_file(storage, &night, request.columns.clone(), request.input.max_doc_bytes).await;
         match first {
-            Ok(looked_at) => checked.looked_at = looked_at,
-            Err(error) if error.matter::<BadColumn>().is_some() => checked.faults.push((None, error)),
-            Err(error) => {
-                // The folder of a night that has no file yet is none to begin with.
-                checked.newest = checked.newest.filter(|_| error.kind() != ErrorKind::InputMissing);
-                checked.unread = Some(error);
+            // A night's folder may be there before its files.
+            Err(error) if error.kind() == ErrorKind::InputMissing => {
+                checked.unread.get_or_insert(error);
+                continue;
             }
+            Err(error) if error.matter::<BadColumn>().is_some() => checked.faults.push((None, error)),
+            Err(error) => checked.unread = Some(error),
+            Ok(looked_at) => (checked.looked_at, checked.unread) = (looked_at, None),
         }
+        checked.newest = Some(dt);
+        break;
     }
     let store = check_store(storage, request).await;
     checked.has_store = checked.note(Some("store"), store).unwrap_or_default();

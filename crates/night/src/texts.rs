@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::TryStreamExt;
 use nearprint_documents::{DocumentColumns, Documents, WebPages, night_pattern};
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_parquet::{Columns, ParquetFile, ReadLimits};
+use nearprint_parquet::{BadColumn, Columns, ParquetFile, ReadLimits};
 use nearprint_pipeline::{Resources, STUB};
 use nearprint_storage::{Folder, InputFile, Progress, Storage};
 
@@ -212,7 +212,8 @@ impl NightTexts<'_> {
 /// Returns whether an error is about files of a night, which others do without, and not about a server that does not answer.
 #[must_use]
 pub fn is_unreadable(error: &Fault) -> bool {
-    error.kind() == ErrorKind::InputMissing || is_of_place(error)
+    let is_of_job = error.matter::<BadColumn>().is_some();
+    !is_of_job && (error.kind() == ErrorKind::InputMissing || is_of_place(error))
 }
 
 /// Returns those of the ids that have a decision about a text of the night: a stub has the text of an earlier night.

@@ -243,8 +243,9 @@ impl Store {
         let remedy = match is_relative {
             // In another folder it is another place, into which nothing belongs.
             true => {
-                "the store names this place by a relative path: start in the folder of the job file, or give the job file; if \
-                 it is the right place, check that its disk is mounted"
+                "the store names this place by a relative path, which begins at the folder of the job file: start there, or give \
+                 the job file; check that its disk is mounted; if the results were removed on purpose, copy the store's \
+                 _store.json there"
             }
             false => {
                 "check that its disk is mounted; if they were removed on purpose, copy the store's _store.json there"

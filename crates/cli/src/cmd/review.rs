@@ -28,7 +28,7 @@ pub(super) struct Reviewed {
     dt: Option<String>,
     /// The number of pairs that were drawn now. 0 if the table had those of the night.
     n_drawn: u64,
-    /// The number of drawn pairs of which a text is not where the documents were.
+    /// The number of drawn pairs of which a text was not found.
     n_without_texts: u64,
     /// The number of answers that were given now.
     n_answered: u64,

@@ -29,7 +29,7 @@ pub(super) struct Serving {
 /// The work of the server until a signal stopped it.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ServeSummary {
-    /// The signal that stopped the server: SIGINT or SIGTERM.
+    /// The signal that stopped the server: SIGINT, SIGTERM or SIGHUP.
     stopped_by: String,
     /// The number of connections that were served.
     n_connections: u64,
@@ -104,7 +104,12 @@ fn announce(server: &Server, store: &str, json: bool) {
 /// The end of a server is a signal, whose exit code says that. It is no failure.
 fn report(session: &Session, served: Served, signal: &Failure) -> Report {
     let Served { n_connections, n_cut_off } = served;
-    let stopped_by = if signal.code == 130 { "SIGINT" } else { "SIGTERM" }.to_owned();
+    let stopped_by = match signal.code {
+        129 => "SIGHUP",
+        130 => "SIGINT",
+        _ => "SIGTERM",
+    };
+    let stopped_by = stopped_by.to_owned();
     let text = format!(
         "Stopped by {stopped_by} after {}; {} cut off\n",
         counted(n_connections, "connection"),

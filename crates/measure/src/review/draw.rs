@@ -45,7 +45,7 @@ pub struct ReviewDraw {
     pub was_drawn: bool,
     /// The pairs, in random order.
     pub pairs: Vec<ReviewedPair>,
-    /// The number of drawn pairs of which a text is not where the documents were.
+    /// The number of drawn pairs of which a text was not found.
     pub n_without_texts: u64,
 }
 

@@ -236,7 +236,7 @@ fn differences(example: &Example) -> Markup {
         return html! {
             p.quiet {
                 @if example.reference.is_some() { "The texts are not shown: those of reference stores are not read." }
-                @else { "The texts are not shown: their files are gone or have changed since, or their night was replaced." }
+                @else { "The texts are not shown: their files are gone, have changed since or cannot be read, or their night was replaced." }
             }
         };
     };
