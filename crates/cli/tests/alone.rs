@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{NEARPRINT, Night, Running, Signal, command, delta, nearprint_in, snapshot, text};
+use crate::support::{NEARPRINT, Night, Running, Signal, command, delta, hangs_up, nearprint_in, snapshot, text};
 
 const DT: &str = "2026-11-20";
 
@@ -155,6 +155,9 @@ fn sigterm_ends_a_run_with_143_and_leaves_nothing() {
 
 #[test]
 fn sighup_ends_a_run_as_sigterm_does_with_a_code_of_its_own() {
+    if !hangs_up() {
+        return;
+    }
     let night = Night::new("[resources]\nspill_dir = \"spill\"\n");
     let spill = night.path().join("spill");
     std::fs::create_dir(&spill).unwrap();

@@ -149,6 +149,17 @@ impl Night {
     }
 }
 
+/// Whether SIGHUP ends what this process starts. Below nohup, it does not.
+pub fn hangs_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let is_so = u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0;
+    if !is_so {
+        eprintln!("NOT CHECKED: SIGHUP (the tests were started with nohup)");
+    }
+    is_so
+}
+
 pub fn write_documents(path: &Path, rows: &[(Option<&str>, Option<&str>)]) {
     let (ids, texts): (Vec<_>, Vec<_>) = rows.iter().copied().unzip();
     write_parquet(path, &[("id", strings(&ids)), ("text", strings(&texts))]);
