@@ -56,8 +56,8 @@ impl TextSource {
         place.map(|place| storage.base_of(&place)).transpose()
     }
 
-    /// Returns the columns, with the folder of the ids of HTML files, and the size above which a text made its row no document, of a
-    /// night whose documents were in `base` if its manifest does not say where.
+    /// Returns the columns, with the folder of the ids of HTML files, and the size above which a text made its row no document,
+    /// of a night whose documents were in `base` if its manifest does not say where.
     pub(crate) fn as_read(&self, manifest: &Manifest, base: Option<&Folder>) -> (DocumentColumns, u64) {
         let mut columns = self.columns.clone();
         columns.web.root = manifest.html_root.clone().or_else(|| base.map(WebPages::root_of));

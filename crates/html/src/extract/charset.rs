@@ -1,6 +1,7 @@
 //! The character set of a page.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
@@ -21,8 +22,8 @@ const ESCAPE: u8 = 0x1b;
 /// Names are often wrong: servers give one to all pages, and a page that was saved as UTF-8 keeps that of its former
 /// character set. In the wrong one, letters become symbols or U+FFFD, which are no features, and different pages look alike.
 /// So bytes that tell count more than names: UTF-16 by the zeros of its markup, UTF-8 if the whole page is valid with 16
-/// characters beyond ASCII. The name `UTF-8`, or its byte order mark, is ignored if at least 16 byte sequences are invalid UTF-8, and these are more than
-/// twice as many as the valid characters beyond ASCII.
+/// characters beyond ASCII. The name `UTF-8`, or its byte order mark, is ignored if at least 16 byte sequences are invalid
+/// UTF-8, and these are more than twice as many as the valid characters beyond ASCII.
 ///
 /// ```
 /// use nearprint_html::decode;
@@ -34,7 +35,9 @@ const ESCAPE: u8 = 0x1b;
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     let marked = bytes.strip_prefix(b"\xef\xbb\xbf");
     let bytes = marked.filter(|rest| is_surely_not_utf8(rest)).unwrap_or(bytes);
-    let fits = |named: &&'static Encoding| *named != UTF_8 || !is_surely_not_utf8(bytes);
+    // Header and `<meta>` may both name it, and the page is looked at once.
+    let is_no_utf8 = LazyCell::new(|| is_surely_not_utf8(bytes));
+    let fits = |named: &&'static Encoding| *named != UTF_8 || !*is_no_utf8;
     let of_header = || content_type.and_then(|value| of_label(value.as_bytes())).filter(fits);
     let of_bytes = || wide(bytes).or_else(|| is_surely_utf8(bytes).then_some(UTF_8));
     let encoding = of_bytes().or_else(of_header).or_else(|| of_meta(bytes).filter(fits));
