@@ -273,3 +273,34 @@ fn clusters_connect_through_nodes_that_are_not_counted() {
     assert_eq!([0, 1, 2].map(|row| clusters.first_row(row)), [0, 1, 0]);
     assert_eq!([0, 1, 2].map(|row| clusters.n_rows(row)), [2, 1, 2]);
 }
+
+proptest! {
+    #[test]
+    fn sets_and_clusters_are_those_of_labels_that_spread(
+        n_rows in 1u32..40,
+        n_outside in 0u32..10,
+        pairs in prop::collection::vec((0u32..50, 0u32..50), 0..60),
+    ) {
+        let n_nodes = n_rows + n_outside;
+        let mut sets = UnionFind::new(n_rows);
+        for node in n_rows..n_nodes {
+            prop_assert_eq!(sets.add(), node);
+        }
+        let pairs: Vec<(u32, u32)> = pairs.into_iter().map(|(a, b)| (a % n_nodes, b % n_nodes)).collect();
+        let mut least: Vec<u32> = (0..n_nodes).collect();
+        for &(a, b) in &pairs {
+            let (of_a, of_b) = (least[a as usize], least[b as usize]);
+            prop_assert_eq!(sets.union(a, b), of_a != of_b);
+            least.iter_mut().filter(|least| **least == of_a.max(of_b)).for_each(|least| *least = of_a.min(of_b));
+        }
+        for node in 0..n_nodes {
+            prop_assert_eq!(sets.find(node), least[node as usize]);
+        }
+        let clusters = Clusters::of(sets, n_rows);
+        for row in 0..n_rows {
+            let members: Vec<u32> = (0..n_rows).filter(|&other| least[other as usize] == least[row as usize]).collect();
+            prop_assert_eq!(clusters.first_row(row), members[0]);
+            prop_assert_eq!(clusters.n_rows(row) as usize, members.len());
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nearprint_documents::{BadFile, Documents};
 use nearprint_fault::{Fault, Result};
-use nearprint_join::{Origin, QueryRows};
+use nearprint_join::{Column, Origin, QueryRows};
 use nearprint_parquet::StagedFile;
 use nearprint_pipeline::{
     CommandContext, DecidedNight, DecidedOrphans, DecisionBasis, Decisions, ExistingOfAll, Families, FingerprintCounts,
@@ -138,6 +138,8 @@ impl<'a> Staging<'a> {
         done.batch.put_first(|row| recrawls.is_incumbent(row));
         // Of equal texts, a record that has the text stays, rather than a revisit that has another document's.
         done.batch.put_revisits_last(|row| recrawls.is_same(row));
+        // The keep order has been made of them.
+        done.batch.lengths = Column::default();
         let mut files = write_skipped(&done.batch, folder, "skipped")?;
         files.extend(write_quarantine(&done, folder, "quarantine")?);
         files.extend(stubs.write(folder)?);

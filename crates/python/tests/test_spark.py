@@ -2,11 +2,13 @@
 
 import json
 import pathlib
+import pickle
 import subprocess
 from random import Random
 
 import nearprint.spark
 import pytest
+from nearprint._sessions import read_once
 from spark_nights import FEW_AT_ONCE, SAMPLE, cluster_module, damaged_crawl, options, published
 
 from conftest import ROOT
@@ -152,7 +154,8 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
     job = ["--config", str(ROOT / "jobs/sample.toml"), "--dt", "2026-11-19"]
     here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
     assert here.returncode == 0, here.stderr
-    there = submitted(cluster, tmp_path, "sessions.PIECE_BYTES = 2048", *job, *options(tmp_path, "there"), **FEW_AT_ONCE)
+    small = "sessions.PIECE_BYTES, spark.PIECE_BYTES = 2048, 512"
+    there = submitted(cluster, tmp_path, small, *job, *options(tmp_path, "there"), **FEW_AT_ONCE)
     assert there.returncode == 0, there.stdout
     assert published(tmp_path / "here") == published(tmp_path / "there")
 
@@ -172,12 +175,35 @@ class OfValue:
 
 
 def test_a_worker_holds_the_batch_in_a_folder_that_spark_removes(tmp_path, monkeypatch):
-    folders = []
-    monkeypatch.setattr(nearprint.spark, "MapContext", lambda folder, **_: folders.append(pathlib.Path(folder)))
+    folders, read = [], []
+
+    def loaded(folder, **_):
+        folders.append(pathlib.Path(folder))
+        read.extend(path.read_bytes() for path in sorted(pathlib.Path(folder).rglob("*")) if path.is_file())
+
+    monkeypatch.setattr(nearprint.spark, "MapContext", loaded)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path},{tmp_path}/other")
-    kept = OfValue({"batch/rows": b"rows"}), OfValue(("{}", "", 1, []))
-    assert list(nearprint.spark._map(nearprint.__version__, "a join", kept, [])) == []
+    files = [("batch/rows", OfValue(b"ro")), ("batch/rows", OfValue(b"ws")), ("spec", OfValue(b""))]
+    assert list(nearprint.spark._map(nearprint.__version__, "a join", (files, OfValue(("{}", "", 1, []))), [])) == []
     assert [folder.parent for folder in folders] == [tmp_path]
+    assert read == [b"rows", b""]
+
+
+def test_a_worker_does_not_hold_the_pieces_of_the_batch_beside_the_batch(tmp_path):
+    from pyspark import Broadcast
+
+    sent = tmp_path / "piece"
+    with sent.open("wb") as file:
+        pickle.dump(b"piece", file)
+    # As Spark makes them for its workers.
+    piece = Broadcast(path=str(sent))
+    for _ in range(2):
+        assert read_once(piece) == b"piece"
+        assert b"piece" not in vars(piece).values()
+    with sent.open("rb") as file:
+        encrypted = Broadcast(sock_file=file)
+    for _ in range(2):
+        assert read_once(encrypted) == b"piece"
 
 
 def test_a_cluster_of_which_no_worker_takes_a_task_is_given_up_after_warnings(tmp_path):

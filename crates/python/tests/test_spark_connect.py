@@ -37,7 +37,7 @@ def night(address, *arguments, settings=""):
 
 def test_three_nights_are_the_same_bytes_as_on_one_machine(tmp_path, address, command):
     """The third is the second in place of itself, of which a few documents are fetched at once."""
-    small = "sessions.PIECE_BYTES, sessions.FETCHED_WORKERS = 2048, (1, 1)"
+    small = "sessions.PIECE_BYTES, sessions.FETCHED_WORKERS, nearprint.spark.PIECE_BYTES = 2048, (1, 1), 512"
     for dt, settings, more in [("2026-11-19", "", []), ("2026-11-20", "", []), ("2026-11-20", small, ["--replace", "--pairs", "all"])]:
         here = command("run", *SAMPLE, "--dt", dt, *more, *options(tmp_path, "here"), cwd=ROOT)
         assert here.returncode == 0, here.stderr

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 pub struct KeyQueries {
     of: KeyJoin,
     plan: TablePlan,
-    /// The distinct values, ascending. Empty if the tables have them.
+    /// The distinct values, ascending. Empty if the tables have them, or if only their number is known.
     values: Vec<u64>,
     n_values: usize,
     /// The number of values in a slice. The last slice may have fewer.
@@ -47,13 +47,22 @@ impl KeyQueries {
     /// Panics if `n_slices` is 0.
     #[must_use]
     pub fn new(of: KeyJoin, values: Vec<u64>, words: Option<WordRows>, plan: TablePlan, n_slices: usize) -> Self {
-        debug_assert!(n_slices > 0, "all values in one slice are one slice");
         debug_assert!(words.is_some() == matches!(of.key, Key::Word(_)), "words have their classes");
-        let n_values = values.len();
+        let counted = Self::counted(of, values.len(), plan, n_slices);
+        Self { values, words, ..counted }
+    }
+
+    /// Makes the queries of a key whose tables others build, from values of their own.
+    ///
+    /// # Panics
+    /// Panics if `n_slices` is 0.
+    #[must_use]
+    pub fn counted(of: KeyJoin, n_values: usize, plan: TablePlan, n_slices: usize) -> Self {
+        debug_assert!(n_slices > 0, "all values in one slice are one slice");
         let slice_values = n_values.div_ceil(n_slices).max(1);
         let n_slices = n_values.div_ceil(slice_values).max(1);
         debug_assert!(n_slices * slice_values >= n_values, "the slices hold all values");
-        Self { of, plan, values, n_values, slice_values, n_slices, words }
+        Self { of, plan, values: Vec::new(), n_values, slice_values, n_slices, words: None }
     }
 
     /// Returns the key, and with what it is joined.
@@ -123,7 +132,7 @@ impl QuerySlices {
         Ok(slices)
     }
 
-    /// Holds the values for others, who build the tables. Here no tables are built before they are asked for.
+    /// Makes the slices, whose tables are built when they are asked for. Of [counted](KeyQueries::counted) keys, others build them.
     #[must_use]
     pub fn unbuilt(keys: Vec<KeyQueries>, kernel: Kernel) -> Self {
         debug_assert!(keys.first().is_some_and(|first| first.of.key == Key::Fingerprint), "fingerprints are a key");

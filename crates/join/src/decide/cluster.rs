@@ -2,18 +2,19 @@
 
 use crate::rows::query_rows::RowPair;
 
-/// Disjoint sets of the nodes 0, 1, 2, …, maintained by union by size with path halving.
+/// Disjoint sets of the nodes 0, 1, 2, …, each represented by its smallest node. With path halving, an operation takes the
+/// logarithm of the number of nodes, amortised, in whatever order sets are joined (Tarjan and van Leeuwen, 1984).
 #[derive(Debug, Default, Clone)]
 pub struct UnionFind {
+    /// No node is smaller than its parent.
     parent: Vec<u32>,
-    size: Vec<u32>,
 }
 
 impl UnionFind {
     /// Makes `n` nodes, each in a set of its own.
     #[must_use]
     pub fn new(n: u32) -> Self {
-        Self { parent: (0..n).collect(), size: vec![1; n as usize] }
+        Self { parent: (0..n).collect() }
     }
 
     /// Adds a node in a set of its own, and returns the node.
@@ -27,7 +28,6 @@ impl UnionFind {
         debug_assert!(u32::try_from(self.parent.len()).is_ok(), "nodes are 32-bit numbers");
         let node = self.parent.len() as u32;
         self.parent.push(node);
-        self.size.push(1);
         node
     }
 
@@ -37,7 +37,7 @@ impl UnionFind {
         self.parent.len()
     }
 
-    /// Returns the representative of a node's set.
+    /// Returns the smallest node of a node's set.
     ///
     /// # Panics
     /// If there is no such node.
@@ -59,10 +59,7 @@ impl UnionFind {
         if a == b {
             return false;
         }
-        let (small, large) = if self.size[a as usize] < self.size[b as usize] { (a, b) } else { (b, a) };
-        self.parent[small as usize] = large;
-        self.size[large as usize] += self.size[small as usize];
-        debug_assert!(self.size[large as usize] as usize <= self.parent.len(), "no set has more nodes than there are");
+        self.parent[a.max(b) as usize] = a.min(b);
         true
     }
 }
@@ -109,14 +106,16 @@ impl Clusters {
     /// # Panics
     /// If there are fewer than `n_rows` nodes.
     #[must_use]
-    pub fn of(mut sets: UnionFind, n_rows: u32) -> Self {
-        let mut first_of_set: Vec<u32> = vec![u32::MAX; sets.parent.len()];
-        let mut clusters = Self { first_row: Vec::with_capacity(n_rows as usize), n_rows: vec![0; n_rows as usize] };
-        for row in 0..n_rows {
-            let first = &mut first_of_set[sets.find(row) as usize];
-            *first = row.min(*first);
-            clusters.first_row.push(*first);
-            clusters.n_rows[*first as usize] += 1;
+    pub fn of(sets: UnionFind, n_rows: u32) -> Self {
+        let (mut first_row, n) = (sets.parent, n_rows as usize);
+        assert!(n <= first_row.len(), "each row is a node");
+        // Parents are smaller, so the parent of a row is a row, whose smallest node is known when the row has its turn.
+        first_row.truncate(n);
+        let mut clusters = Self { first_row, n_rows: vec![0; n] };
+        for row in 0..n {
+            let first = clusters.first_row[clusters.first_row[row] as usize];
+            clusters.first_row[row] = first;
+            clusters.n_rows[first as usize] += 1;
         }
         debug_assert_eq!(
             clusters.n_rows.iter().map(|&n| u64::from(n)).sum::<u64>(),
@@ -144,9 +143,9 @@ impl Clusters {
         self.n_rows[self.first_row(row) as usize]
     }
 
-    /// Returns the bytes that determining the clusters of `n_rows` rows among `n_nodes` nodes takes.
+    /// Returns the bytes that determining the clusters of `n_rows` rows takes, besides those of the sets.
     #[must_use]
-    pub fn bytes_of(n_rows: usize, n_nodes: usize) -> usize {
-        n_rows.saturating_mul(8).saturating_add(n_nodes.saturating_mul(4))
+    pub fn bytes_of(n_rows: usize) -> usize {
+        n_rows.saturating_mul(4)
     }
 }

@@ -167,7 +167,7 @@ impl Forest {
     #[must_use]
     pub fn bytes_of(n_rows: usize, gathers: bool) -> usize {
         let gathered = if gathers { ClassOfRows::bytes_of(n_rows) + n_rows / 4 } else { 0 };
-        n_rows * 8 + gathered
+        n_rows * 4 + gathered
     }
 
     /// Returns the bytes that the pass has taken since the start.

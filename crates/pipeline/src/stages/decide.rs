@@ -276,7 +276,7 @@ impl Decisions {
     /// Returns the bytes that deciding about `n_rows` rows takes at its peak, besides the data of the forest pass and
     /// the pairs of classes.
     pub(crate) fn bytes_of(n_rows: usize) -> usize {
-        n_rows * size_of::<RowDecision>() + Clusters::bytes_of(n_rows, n_rows).max(ClassNeighbours::bytes_of(n_rows, 0))
+        n_rows * size_of::<RowDecision>() + Clusters::bytes_of(n_rows).max(ClassNeighbours::bytes_of(n_rows, 0))
     }
 
     /// Returns the id of a dropped document's canonical one. `None` means that the document is not dropped.

@@ -64,6 +64,15 @@ class Kept(Protocol):
     def value(self) -> Any: ...
 
 
+def read_once(kept: Kept) -> Any:
+    """Returns a value that this process reads once. Spark would hold it as long as the process lives."""
+    value = kept.value
+    # Spark reads a value again from its file. What came encrypted has none.
+    if getattr(kept, "_path", None):
+        vars(kept).pop("_value", None)
+    return value
+
+
 class Watch(Protocol):
     """Looks at the work of one stage. Two stages may be under way at once."""
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import Error, FingerprintContext, MapContext, _nearprint, own_process
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
-from ._sessions import Kept, Session, least_shares, session_of
+from ._sessions import Kept, Session, least_shares, read_once, session_of
 from ._spark_errors import not_started, reported
 from ._summary import Summary
 
@@ -44,6 +44,11 @@ WORKER_MEMORY = 1 << 30
 
 SHARES = 4
 """The number of shares of the tasks for each worker. More balance better, and each costs the time of a Spark task."""
+
+PIECE_BYTES = 32 << 20
+"""The bytes of a file that are brought to the workers at a time, unless there would be more than MOST_PIECES."""
+
+MOST_PIECES = 64
 
 LEAVE_SECONDS = 10
 """The seconds in which the threads of an engine must come back from Spark once its jobs are cancelled."""
@@ -224,19 +229,30 @@ class _Engine:
         self, folder: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
     ) -> Iterator[pa.Array]:
         session = self._started()
-        files = {}
-        for path in sorted(pathlib.Path(folder).rglob("*")):
-            if path.is_file():
-                files[str(path.relative_to(folder))] = path.read_bytes()
         shares = shared(tasks, SHARES * self.n)
         # A process that has loaded the join does not read its files again.
-        kept = session.keep(files), session.keep((s3, str(base), self.threads, shares))
+        kept = _kept_files(session, pathlib.Path(folder)), session.keep((s3, str(base), self.threads, shares))
         work = functools.partial(_map, _nearprint.__version__, f"{session.tag} {folder}", kept)
         return session.sorted(work, len(shares), progress)
 
     def _started(self) -> Session:
         assert self.session, "Rust asks for the workers first"
         return self.session
+
+
+def _kept_files(session: Session, folder: pathlib.Path) -> list[tuple[str, Kept]]:
+    """Brings the files of a folder to all workers, in pieces of which neither side holds two. Names repeat for further pieces of a file."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    most = max(PIECE_BYTES, sum(path.stat().st_size for path in paths) // MOST_PIECES)
+    kept = []
+    for path in paths:
+        name = str(path.relative_to(folder))
+        with path.open("rb") as file:
+            # An empty file is a piece too.
+            kept.append((name, session.keep(file.read(most))))
+            while piece := file.read(most):
+                kept.append((name, session.keep(piece)))
+    return kept
 
 
 def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
@@ -276,7 +292,7 @@ _joins: dict[str, MapContext] = {}
 
 
 def _map(
-    version: str, name: str, kept: tuple[Kept, Kept], batches: Iterable[pa.RecordBatch]
+    version: str, name: str, kept: tuple[list[tuple[str, Kept]], Kept], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     with reported():
         _refuse_other(version)
@@ -287,10 +303,11 @@ def _map(
             # Spark kills workers of a night that is stopped, and removes its own folders.
             of_spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
             with tempfile.TemporaryDirectory(prefix="nearprint-", dir=of_spark or None) as folder:
-                for place, content in files.value.items():
+                for place, piece in files:
                     path = pathlib.Path(folder, place)
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_bytes(content)
+                    with path.open("ab") as file:
+                        file.write(read_once(piece))
                 _joins[name] = MapContext(folder, threads=threads, s3=s3, base=base)
         for tasks in _of(shares, batches):
             yield from _records(tasks[0][0], _nearprint.map_messages(_joins[name], tasks))

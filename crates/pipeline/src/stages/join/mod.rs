@@ -250,9 +250,14 @@ impl NearDuplicates {
         Ok(Forested { reduced, pass: Arc::new(pass), class_pairs })
     }
 
-    /// Returns the batch and its rows, and drops everything else.
+    /// Returns the batch and its rows, and drops everything else, also the words that the judge has read.
     pub fn into_batch(self) -> (Arc<QueryBatch>, Arc<QueryRows>) {
-        (self.batch, self.rows)
+        let Self { mut batch, rows, .. } = self;
+        // Nobody else has the batch once its plans are done.
+        if let Some(batch) = Arc::get_mut(&mut batch) {
+            batch.words = None;
+        }
+        (batch, rows)
     }
 
     async fn write(

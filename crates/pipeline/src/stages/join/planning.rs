@@ -82,30 +82,43 @@ impl Planning {
         let (batch, rows, values) = group(batch, rules.decides, &resources)?;
         let keys = keys_of(rules.bits, (rules.verifier, rules.own_verifier), rules.itself, !runs.is_empty());
         let has_words = keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
-        let class_fingerprints = if has_words { rows.class_values(&values) } else { Vec::new() };
-        let of_keys = match keys.as_slice() {
-            [_] => vec![ValuesOfKey { values, words: None }],
-            several => in_pool(|| several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect()),
+        let class_fingerprints = match workers {
+            None if has_words => rows.class_values(&values),
+            _ => Vec::new(),
+        };
+        let n_class_fingerprints = if has_words { rows.n_classes() } else { 0 };
+        let of_keys: Vec<ValuesOfKey> = match (keys.as_slice(), workers) {
+            ([_], None) => vec![ValuesOfKey::new(values, None)],
+            (several, None) => {
+                in_pool(|| several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect())
+            }
+            // One after another, so that the values of one key alone are in memory.
+            (keys, Some(_)) => {
+                in_pool(|| keys.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values).counted()).collect())
+            }
         };
         let keys_bytes = match of_keys.as_slice() {
             // The tables of a single slice have its values.
             [_] => 0,
-            several => several.iter().map(ValuesOfKey::memory_bytes).sum::<usize>() + class_fingerprints.len() * 8,
+            several => several.iter().map(|key| key.bytes).sum::<usize>() + n_class_fingerprints * 8,
         };
         let reading_bytes = |threads| if has_words { Room::reading_bytes(threads) } else { 0 };
-        let held = held_bytes + batch.memory_bytes() + rows.memory_bytes() + keys_bytes + read_ahead_bytes;
-        let held = held + if workers.is_none() { reading_bytes(resources.n_threads()) } else { 0 };
-        let mut left = Budget::new(&resources, held, batch.len(), rules.decides)?;
+        // What those hold who build the tables.
+        let of_join = |threads| batch.memory_bytes() + rows.memory_bytes() + keys_bytes + reading_bytes(threads);
+        let held = match workers {
+            None => of_join(resources.n_threads()),
+            Some(_) => batch.memory_bytes() + rows.memory_bytes(),
+        };
+        let mut left = Budget::new(&resources, held_bytes + held + read_ahead_bytes, batch.len(), rules.decides)?;
         let (memory_bytes, threads) = match workers {
             None => (left.for_tables(), resources.n_threads()),
-            Some(workers) => {
-                let held = batch.memory_bytes() + rows.memory_bytes() + keys_bytes + reading_bytes(workers.threads);
-                (table_bytes("worker_memory", workers.memory_bytes, held)?, workers.threads)
+            Some(Workers { memory_bytes, threads, .. }) => {
+                (table_bytes("worker_memory", memory_bytes, of_join(threads))?, threads)
             }
         };
         let most_rows = workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64));
         let workload = |key: &PlannedKey, values: &ValuesOfKey| Workload {
-            n_queries: values.values.len(),
+            n_queries: values.n_values,
             existing: if key.of.existing { runs_of(key.of.key, &runs) } else { Vec::new() },
             piece_rows: most_rows,
             itself: key.of.itself,
@@ -119,7 +132,7 @@ impl Planning {
         let piece_rows = plans.iter().map(|plan| plan.piece_rows as u64).collect();
         let pieces_under_way = plans.iter().map(|plan| plan.pieces_under_way).min().unwrap_or(1);
         let mut queries = Vec::with_capacity(keys.len());
-        for ((key, ValuesOfKey { values, words }), plan) in keys.into_iter().zip(of_keys).zip(plans) {
+        for ((key, of_key), plan) in keys.into_iter().zip(of_keys).zip(plans) {
             tracing::debug!(
                 key = ?key.of.key,
                 tables = plan.tables.tables().len(),
@@ -128,7 +141,10 @@ impl Planning {
                 estimated_ns = plan.cost.ns_per_fingerprint,
                 "join planned"
             );
-            queries.push(KeyQueries::new(key.of, values, words, plan.tables, plan.n_slices));
+            queries.push(match of_key.held {
+                Some((values, words)) => KeyQueries::new(key.of, values, words, plan.tables, plan.n_slices),
+                None => KeyQueries::counted(key.of, of_key.n_values, plan.tables, plan.n_slices),
+            });
         }
         let queries = if workers.is_some() {
             QuerySlices::unbuilt(queries, kernel)
@@ -212,23 +228,31 @@ fn runs_of(key: Key, runs: &[ExistingRun]) -> Vec<ExistingRun> {
 
 /// The distinct values of the batch in a key, and the classes behind them, if they are words.
 struct ValuesOfKey {
-    values: Vec<u64>,
-    words: Option<WordRows>,
+    /// `None` if the workers of an engine make them again, and only their number is asked for here.
+    held: Option<(Vec<u64>, Option<WordRows>)>,
+    n_values: usize,
+    /// The bytes of what is held, here or by each worker.
+    bytes: usize,
 }
 
 impl ValuesOfKey {
+    fn new(values: Vec<u64>, words: Option<WordRows>) -> Self {
+        let (n_values, of_words) = (values.len(), words.as_ref().map_or(0, WordRows::memory_bytes));
+        Self { held: Some((values, words)), n_values, bytes: n_values * 8 + of_words }
+    }
+
     fn of(key: Key, rows: &QueryRows, fingerprints: &[u64]) -> Self {
         match key {
-            Key::Fingerprint => Self { values: fingerprints.to_vec(), words: None },
+            Key::Fingerprint => Self::new(fingerprints.to_vec(), None),
             Key::Word(word) => {
                 let (words, values) = WordRows::group(rows, word);
-                Self { values, words: Some(words) }
+                Self::new(values, Some(words))
             }
         }
     }
 
-    fn memory_bytes(&self) -> usize {
-        self.values.len() * 8 + self.words.as_ref().map_or(0, WordRows::memory_bytes)
+    fn counted(self) -> Self {
+        Self { held: None, ..self }
     }
 }
 
