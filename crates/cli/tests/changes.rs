@@ -305,3 +305,78 @@ fn nothing_leaves_a_store_while_an_output_that_would_have_to_say_so_is_not_there
     nearprint_in(night.path(), leaving[0]).expect_success();
     assert_changes_fold(&night, &["2026-11-19"], "a night was dropped");
 }
+
+/// Runs all commands that change nights, each of which is refused, and moves the folder `changes` away.
+fn refused_until_the_table_begins_anew(night: &Night, reason: &str, dt: &str) {
+    let parts = [reason, "restore it from a backup, or move the folder `changes` away"];
+    let job = ["--config", "job.toml"];
+    let checked = nearprint_in(night.path(), &[&["check"], &job[..]].concat());
+    assert!(checked.code == 65 && checked.stdout.contains("damaged: the table `changes`"), "{}", checked.stdout);
+    std::fs::write(night.path().join("ids"), "b\n").unwrap();
+    for of_store in [&["drop-night", "--dt", FIRST][..], &["forget", "--ids", "ids"], &["forget", "--before", FIRST]] {
+        let args = [&["store", of_store[0]], &job[..], &of_store[1..]].concat();
+        match of_store[1] {
+            // Nothing is so old.
+            "--before" => drop(nearprint_in(night.path(), &args).expect_success()),
+            _ => expect(&nearprint_in(night.path(), &args), 65, &parts),
+        }
+    }
+    expect(&night.run(dt, &["--no-breakers"]), 65, &parts);
+    expect(&night.run(SECOND, &["--no-breakers", "--replace"]), 65, &parts);
+    std::fs::rename(night.path().join("results/changes"), night.path().join("changes")).unwrap();
+}
+
+fn copied(night: &Night, from: &str, to: &str) {
+    let args = ["-a", from, to];
+    assert!(std::process::Command::new("cp").args(args).current_dir(night.path()).status().unwrap().success());
+}
+
+fn put_back(night: &Night, folder: &str) {
+    std::fs::remove_dir_all(night.path().join(folder)).unwrap();
+    std::fs::rename(night.path().join("backup"), night.path().join(folder)).unwrap();
+}
+
+#[test]
+fn a_store_that_was_put_back_adds_no_set_of_changes_that_a_follower_would_miss() {
+    let night = Night::new("");
+    night.documents(FIRST, &[("a", &text(1, 60)), ("b", &text(2, 60))]);
+    night.documents(SECOND, &[("c", &text(3, 60))]);
+    night.documents(THIRD, &[("d", &text(4, 60))]);
+    run(&night, FIRST, &[]);
+    run(&night, SECOND, &[]);
+    copied(&night, "store", "backup");
+    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", SECOND]).expect_success();
+    put_back(&night, "store");
+    refused_until_the_table_begins_anew(&night, "it has a set of changes 3 that the store does not know", THIRD);
+    run(&night, THIRD, &[]);
+    assert_eq!(newest(&night), [["d", "added", "", "keep"]]);
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+
+    // A set with the number of one that the table has is another one.
+    copied(&night, "store", "backup");
+    night.documents("2026-11-23", &[("e", &text(5, 60))]);
+    run(&night, "2026-11-23", &[]);
+    put_back(&night, "store");
+    std::fs::remove_dir_all(night.path().join("changes")).unwrap();
+    night.documents("2026-11-24", &[("f", &text(6, 60))]);
+    run(&night, "2026-11-24", &["--output", "other"]);
+    night.documents("2026-11-25", &[("g", &text(7, 60))]);
+    refused_until_the_table_begins_anew(&night, "it has a set of changes 4 that the store does not know", "2026-11-25");
+}
+
+#[test]
+fn results_that_were_put_back_get_no_set_of_changes_after_one_that_they_lack() {
+    let night = Night::new("");
+    night.documents(FIRST, &[("a", &text(1, 60)), ("b", &text(2, 60))]);
+    night.documents(SECOND, &[("c", &text(3, 60))]);
+    night.documents(THIRD, &[("d", &text(4, 60))]);
+    run(&night, FIRST, &[]);
+    copied(&night, "results", "backup");
+    run(&night, SECOND, &[]);
+    put_back(&night, "results");
+    refused_until_the_table_begins_anew(&night, "results/changes/dt=2026-11-21/part-00000", THIRD);
+    run(&night, SECOND, &["--replace"]);
+    run(&night, THIRD, &[]);
+    assert_eq!(newest(&night), [["d", "added", "", "keep"]]);
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{self, Night, Ran, delta, nearprint_in, snapshot, text};
+use crate::support::{self, Night, Ran, delta, expect, nearprint_in, snapshot, text};
 
 const NIGHTS: [&str; 2] = ["2026-11-19", "2026-11-20"];
 
@@ -341,9 +341,10 @@ fn a_table_of_changes_whose_log_is_lost_is_damaged_and_its_files_stay() {
     assert_eq!(snapshot(&changes), files);
     std::fs::rename(&lost, changes.join("_delta_log")).unwrap();
     check(&night).expect_success();
-    // No run writes a log that begins with its own set.
+    // No run writes a log that begins with its own set, and none adds a set that the table would lack.
     std::fs::rename(changes.join("_delta_log"), &lost).unwrap();
-    night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]).expect_success();
+    let refused = night.documents("2026-11-21", &[("z", &text(9, 60))]).run("2026-11-21", &[]);
+    expect(&refused, 65, &["results/changes: its log is gone", "move the folder `changes` away"]);
     assert!(!changes.join("_delta_log").exists());
     assert_eq!(check(&night).code, 65);
     std::fs::remove_dir_all(&lost).unwrap();

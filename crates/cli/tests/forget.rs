@@ -647,3 +647,39 @@ fn forgetting_beside_runs_loses_neither() {
         is_sound(&night);
     }
 }
+
+#[test]
+fn a_document_that_only_the_results_have_is_found_and_counted() {
+    let night = Night::new("");
+    let wall = text(900, 30);
+    let pages: Vec<(String, String)> =
+        (0..60).map(|i| (format!("https://a.example/{i}"), if i < 30 { text(i, 90) } else { wall.clone() })).collect();
+    let pages: Vec<(&str, &str)> = pages.iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
+    night.documents(&date(11), &pages);
+    let summary = run(&night, 11, &[]);
+    assert_eq!(summary["by_reason"]["drop_stub"], 30, "{summary}");
+    std::fs::write(night.path().join("ids"), "https://a.example/40\nhttps://a.example/3\nnobody\n").unwrap();
+    let done = store(&night, &["forget", "--ids", "ids"]);
+    let counts = ["n_ids", "n_found", "n_not_found", "n_documents"].map(|key| done[key].as_u64().unwrap());
+    assert_eq!(counts, [3, 2, 1, 2], "{done}");
+    assert_eq!(store(&night, &["forget", "--ids", "ids"])["n_found"], 0);
+    is_sound(&night);
+}
+
+#[test]
+fn a_night_that_is_made_anew_says_that_documents_of_it_were_forgotten() {
+    let night = Night::new("");
+    night.documents(&date(11), &[("a", &text(1, 60)), ("b", &text(2, 60))]);
+    run(&night, 11, &[]);
+    std::fs::write(night.path().join("ids"), "b\n").unwrap();
+    store(&night, &["forget", "--ids", "ids"]);
+    let said = night.run(&date(11), &["--replace", "--no-breakers"]).expect_success().stderr;
+    assert!(
+        said.contains("documents of it were forgotten by their ids") && said.contains("forget them again"),
+        "{said}"
+    );
+    assert!(night.decisions(&date(11)).contains_key("b"));
+    // Now it has none.
+    let said = night.run(&date(11), &["--replace", "--no-breakers"]).expect_success().stderr;
+    assert!(!said.contains("forgotten"), "{said}");
+}

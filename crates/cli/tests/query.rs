@@ -330,6 +330,25 @@ fn a_damaged_index_is_found_by_check_and_by_a_query_that_reads_it() {
 }
 
 #[test]
+fn a_table_of_an_index_that_says_something_else_than_the_others_is_the_one_that_is_named() {
+    let night = indexed();
+    for name in ["table-1/", "word-0-table-2/"] {
+        let tables = tables(&night);
+        let table = tables.iter().find(|path| path.to_str().unwrap().contains(&format!("/{name}"))).unwrap();
+        let whole = std::fs::read(table).unwrap();
+        let mut bytes = whole.clone();
+        let key = b"nearprint.index_bits";
+        let at = bytes.windows(key.len()).rposition(|window| window == key).unwrap() + key.len();
+        let digit = at + bytes[at..].iter().position(u8::is_ascii_digit).unwrap();
+        bytes[digit] ^= 1;
+        std::fs::write(table, &bytes).unwrap();
+        let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--text", &text(1103, 60)]);
+        expect(&done, 65, &[name, "which bits it permutes", "delete this file, and run `nearprint store index`"]);
+        std::fs::write(table, &whole).unwrap();
+    }
+}
+
+#[test]
 fn an_id_shows_its_document_and_one_that_the_store_lacks_is_refused() {
     let night = Night::new("");
     let page = text(1, 60);

@@ -96,6 +96,12 @@ impl TableFile {
     pub fn rows(&self) -> Option<u64> {
         serde_json::from_str::<Value>(&self.statistics).ok()?.get("numRecords")?.as_u64()
     }
+
+    /// Returns the largest value of a column of integers, if the log says it.
+    #[must_use]
+    pub fn largest(&self, column: &str) -> Option<i64> {
+        serde_json::from_str::<Value>(&self.statistics).ok()?.get("maxValues")?.get(column)?.as_i64()
+    }
 }
 
 /// The change from one version of a table to the next.

@@ -26,14 +26,6 @@ pub async fn made_again(storage: &Storage, request: &RunRequest, dt: &str) -> Re
         true => error.remedy(format!("restore it{}", anew(dt))),
         false => error,
     })?;
-    if manifest.n_forgotten() > 0 {
-        let n = manifest.n_forgotten();
-        tracing::warn!(
-            dt,
-            n,
-            "documents of it were forgotten by their ids: its inputs may have them still, so forget them again"
-        );
-    }
     let mut again = RunRequest { dt: dt.to_owned(), replace: true, ..request.clone() };
     // One that the command line of the run had counts as part of what the night was made from.
     again.input.max_doc_bytes = manifest.max_doc_bytes.unwrap_or(again.input.max_doc_bytes);

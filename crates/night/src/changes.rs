@@ -9,7 +9,7 @@ use nearprint_pipeline::{NightsChange, Resources};
 use nearprint_storage::{Folder, NewFiles, Progress, Storage};
 use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, maintain, others_committed};
 
-use crate::tables::{roll_all_forward, roll_forward};
+use crate::tables::{refuse_lost_changes_of_all, roll_all_forward, roll_forward};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -83,6 +83,7 @@ pub(crate) async fn commit_leaving(
         roll_all_forward(storage, &store, store.nights()).await?;
         let nights = leave.nights(&store)?;
         let Some(output) = nights.last().map(|night| night.output_root().to_owned()) else { return Ok(nights) };
+        refuse_lost_changes_of_all(storage, &store).await?;
         let named: Vec<&Night> = nights.iter().collect();
         let changes = leave.change(&store, &named);
         let temp = resources.temp_dir()?;

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
-use crate::tables::{dropped_nights, has_nights, is_current, lacks_earlier_sets, missing_changes};
+use crate::tables::{cannot_go_on, dropped_nights, is_current, missing_changes};
 
 /// The request of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -281,14 +281,13 @@ impl OutputTables {
             let place = log.table().join(files.first().map_or("", |file| file.path.as_str()));
             report.note(&Damaged::Changes, place.url(), checked)?;
         }
+        if let Some(fault) = cannot_go_on(storage, store, output, log, &self.logs).await? {
+            report.note(&Damaged::Changes, log.table().url(), Err(fault))?;
+            return Ok(false);
+        }
         match missing_changes(storage, store, output, log).await {
-            Ok(change) if has_nights(store, &self.logs) && lacks_earlier_sets(store, log, &change).await? => {
-                let reason = "its log is gone, and files of earlier sets of changes are there";
-                let url = log.table().url();
-                report.note(&Damaged::Changes, url, Err(damaged(url, reason))).map(|_| false)
-            }
             Ok(change) => Ok(!change.is_empty()),
-            Err(error) => report.note(&Damaged::Changes, log.table().url(), Err(error)).map(|_| true),
+            Err(error) => report.note(&Damaged::Changes, log.table().url(), Err(error)).map(|_| false),
         }
     }
 

@@ -3,7 +3,7 @@
 //! One commit names the new runs and the new generations of all nights that had the documents. The tables follow it, as
 //! they follow the commit of a run.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use nearprint_delta::TableLog;
@@ -20,7 +20,7 @@ use crate::changes::named_changes;
 use crate::publish::of_run;
 use crate::published::open_store;
 use crate::results_left::{changes_left, results_without};
-use crate::tables::roll_all_forward;
+use crate::tables::{refuse_lost_changes_of_all, roll_all_forward};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -45,9 +45,9 @@ pub struct ForgetIdsSummary {
     pub commit: u64,
     /// The number of different ids in the request.
     pub n_ids: u64,
-    /// The number of ids of which the store had a document.
+    /// The number of ids that the store or its results had.
     pub n_found: u64,
-    /// The number of ids of which the store had none.
+    /// The number of ids that neither had.
     pub n_not_found: u64,
     /// The number of documents that were forgotten: of an id, one for each night that had it.
     pub n_documents: u64,
@@ -88,6 +88,7 @@ pub async fn store_forget_ids(
             continue;
         }
         roll_all_forward(storage, &store, store.nights()).await?;
+        refuse_lost_changes_of_all(storage, &store).await?;
         if let Some(summary) = attempt(storage, &store, request, resources, progress).await? {
             // Also if an execution before this one committed and died.
             let committed = open_store(storage, &request.store).await?;
@@ -110,15 +111,14 @@ async fn attempt(
     let ids = &request.ids;
     let temp = resources.temp_dir()?;
     let found = runs_without(store, ids, temp.path(), progress).await?;
-    let n_found = found.ids.len() as u64;
-    debug_assert!(n_found <= ids.len(), "no id is found that is not to be forgotten");
+    let mut known = found.ids;
     let mut summary = ForgetIdsSummary {
         store: request.store.clone(),
         commit: store.sequence(),
         n_ids: ids.len(),
-        n_found,
-        n_not_found: ids.len() - n_found,
-        n_documents: found.runs.iter().map(|run| run.n_documents).sum(),
+        n_found: 0,
+        n_not_found: 0,
+        n_documents: 0,
         n_represented: found.runs.iter().map(|run| run.n_represented).sum(),
         nights: found.runs.iter().rev().map(|run| run.dt.clone()).collect(),
         results: Vec::new(),
@@ -132,25 +132,35 @@ async fn attempt(
     progress.start("forget", "results", store.nights().len() as u64);
     for night in store.nights() {
         let mut new = night.clone();
+        let mut n_documents = 0;
         if let Some(without) = runs.remove(&night.dt) {
+            n_documents = without.n_documents;
             new.joined_as = Some(night.joined_as().to_owned());
             new.redecides = without.run.record.redecides();
             new.run = without.run.record;
             let files = of_run(&without.run.files, &new);
             upload_new(store.folder(), &files, &mut written, "publish", &Progress::default()).await?;
         }
-        if let Some(left) = results_without(storage, night, (ids, &found.represented), temp.path()).await? {
+        if let Some(mut left) = results_without(storage, night, (ids, &found.represented), temp.path()).await? {
+            known.extend(left.named.drain());
+            // The results have decisions about the documents of the store, and about stubs.
+            n_documents = n_documents.max(left.n_documents);
             left.publish(storage, store, &mut new, &mut written).await?;
             summary.results.push(night.dt.clone());
         }
         if new != *night {
             changed.push(new);
         }
+        summary.n_documents += n_documents;
         progress.advance(1);
     }
     debug_assert!(runs.is_empty(), "each run that was rewritten is of a night of the store");
     debug_assert!(changed.is_sorted_by(|a, b| a.dt < b.dt), "a night is changed once");
-    let changes = changes_without(storage, forgetting, temp.path(), &mut written).await?;
+    let (changes, of_changes) = changes_without(storage, forgetting, temp.path(), &mut written).await?;
+    known.extend(of_changes);
+    summary.n_found = known.len() as u64;
+    debug_assert!(summary.n_found <= ids.len(), "no id is found that is not to be forgotten");
+    summary.n_not_found = ids.len() - summary.n_found;
     summary.n_change_files = changes.outputs.iter().map(|of| of.removed.len() as u64).sum();
     written.keep();
     if !summary.is_committed() {
@@ -165,20 +175,20 @@ async fn attempt(
 }
 
 /// Writes the sets of changes of all outputs anew, as far as they name one of the documents, and that those which they
-/// represented are restored.
+/// represented are restored. Returns the documents that they named too.
 async fn changes_without(
     storage: &Storage,
     forgetting: Forgetting<'_>,
     temp: &Path,
     written: &mut NewFiles,
-) -> Result<ChangeSet> {
+) -> Result<(ChangeSet, HashSet<String>)> {
     let Forgetting { store, ids, .. } = forgetting;
     let dt = store.changed_night().ok_or_else(|| Fault::internal("forget", "a store without a night"))?;
     let newest = store.nights().last().map(Night::output_root);
     let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
     let roots: BTreeSet<&str> = store.nights().iter().map(Night::output_root).chain(of_changes).collect();
     let mut set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
-    let mut outputs: Vec<Folder> = Vec::new();
+    let (mut outputs, mut named_there): (Vec<Folder>, HashSet<String>) = Default::default();
     for (i, root) in roots.into_iter().enumerate() {
         let output = storage.folder(root)?;
         // Two jobs may write one output as two texts.
@@ -191,9 +201,9 @@ async fn changes_without(
         let log = TableLog::open(&output, &CHANGES).await?;
         for (j, file) in log.files().enumerate() {
             let parquet = ParquetFile::open(log.table().join(&file.path).file().await?).await?;
-            let Some(left) = changes_left(&parquet, ids, &temp.join(format!("changes-{i}-{j}"))).await? else {
-                continue;
-            };
+            let folder = temp.join(format!("changes-{i}-{j}"));
+            let Some((left, named)) = changes_left(&parquet, ids, &folder).await? else { continue };
+            named_there.extend(named);
             of.removed.push(format!("{}/{}", CHANGES.name, file.path));
             add(&mut of, &mut staged, &file.dt, left);
         }
@@ -210,7 +220,7 @@ async fn changes_without(
         upload_new(&output, &named, written, "publish", &Progress::default()).await?;
         set.outputs.extend(of_output.outputs);
     }
-    Ok(set)
+    Ok((set, named_there))
 }
 
 /// Adds staged files of changes to those of an output. Files without rows are left out: several would have one name.

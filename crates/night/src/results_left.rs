@@ -96,6 +96,10 @@ async fn without_decisions_about(
 
 /// The results of a night without some documents.
 pub(crate) struct ResultsLeft {
+    /// The forgotten documents that the results name.
+    pub(crate) named: HashSet<String>,
+    /// The number of documents that they lose.
+    pub(crate) n_documents: u64,
     files: Vec<StagedFile>,
     manifest: Manifest,
 }
@@ -134,16 +138,16 @@ pub(crate) async fn results_without(
     let root = storage.folder(night.output_root())?;
     let manifest = Manifest::read(&generation(storage, night)?, night).await?;
     let mut datasets = Vec::new();
-    let mut any = false;
+    let (mut named, mut any) = (HashSet::new(), false);
     for dataset in PUBLISHED {
         let files = open(&root, &manifest, night, dataset).await?;
         for file in &files {
-            any |= names_any(file, dataset, ids).await?;
+            named.extend(named_in(file, dataset, ids).await?);
             any |= dataset.name == REDECIDED && decides_any(file, represented).await?;
         }
         datasets.push((dataset, files));
     }
-    if !any {
+    if named.is_empty() && !any {
         return Ok(None);
     }
     let clusters = match datasets.iter().find(|(dataset, _)| dataset.name == DECISIONS) {
@@ -183,16 +187,17 @@ pub(crate) async fn results_without(
     // An id that is cut may be one of them.
     counts.stubs.retain(|class| !ids.has(&class.stub_id) && !class.stub_id.ends_with('…'));
     let manifest = Manifest { forgotten, files, counts, ..manifest };
-    Ok(Some(ResultsLeft { files: staged, manifest }))
+    Ok(Some(ResultsLeft { named, n_documents: clusters.n_documents, files: staged, manifest }))
 }
 
-/// Returns what is left of a file of `changes`, below a new folder, or `None` if it names none of the documents.
+/// Returns what is left of a file of `changes`, below a new folder, and the documents that it names, or `None` if it names none.
 pub(crate) async fn changes_left(
     file: &ParquetFile,
     ids: &ForgottenIds,
     folder: &Path,
-) -> Result<Option<Vec<StagedFile>>> {
-    if !names_any(file, &CHANGES, ids).await? {
+) -> Result<Option<(Vec<StagedFile>, HashSet<String>)>> {
+    let named = named_in(file, &CHANGES, ids).await?;
+    if named.is_empty() {
         return Ok(None);
     }
     create_folder(folder)?;
@@ -202,7 +207,7 @@ pub(crate) async fn changes_left(
         let columns = Columns { batch: &batch, file: &file.file.url };
         writer.write(left(&CHANGES, columns, ids, &Clusters::default())?)?;
     }
-    writer.finish().map(Some)
+    Ok(Some((writer.finish()?, named)))
 }
 
 /// Opens the files of a dataset of a night.
@@ -258,21 +263,20 @@ fn column_names(dataset: &'static PublishedDataset) -> Vec<&'static str> {
     dataset.schema.fields().iter().map(|field| field.name().as_str()).collect()
 }
 
-/// Returns whether a file names one of the documents.
-async fn names_any(file: &ParquetFile, dataset: &PublishedDataset, ids: &ForgottenIds) -> Result<bool> {
+/// Returns the documents that a file names.
+async fn named_in(file: &ParquetFile, dataset: &PublishedDataset, ids: &ForgottenIds) -> Result<HashSet<String>> {
     // Files of release 0.2.0 have fewer columns.
     let names: Vec<&str> =
         subjects(dataset).iter().chain(mentions(dataset)).copied().filter(|name| file.has_column(name)).collect();
+    let mut named = HashSet::new();
     let mut batches = file.stream(file.whole(&names))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &file.file.url };
         for name in &names {
-            if columns.strings(name)?.iter().flatten().any(|id| ids.has(id)) {
-                return Ok(true);
-            }
+            named.extend(columns.strings(name)?.iter().flatten().filter(|id| ids.has(id)).map(str::to_owned));
         }
     }
-    Ok(false)
+    Ok(named)
 }
 
 /// Returns whether a file of `redecided` has a document that a forgotten one represented in its own night.

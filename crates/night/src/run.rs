@@ -8,7 +8,7 @@ use nearprint_pipeline::{CommandContext, Resources};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, blocking, remove_dead};
 use nearprint_store::maintain::end_dead_removals;
-use nearprint_store::{RECORDS, Store, probe_conditional_put};
+use nearprint_store::{Night, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Engine;
 
 use super::breakers::TrippedBreaker;
@@ -17,11 +17,11 @@ use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
 use super::publish::{Attempt, Staged, publish, still_published};
-use super::published::already_published;
+use super::published::{already_published, manifest_of};
 use super::request::RunRequest;
 use super::stage::Staging;
 use super::summary::{CountsOf, RunStatus, RunSummary};
-use super::tables::{have_night, roll_forward};
+use super::tables::{have_night, refuse_lost_changes, roll_forward};
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
@@ -113,6 +113,10 @@ async fn attempt(work: CommandContext<'_>, request: &RunRequest, written: Option
         Course::Publish => {}
     }
     refuse_before_work(request, &plan, resources)?;
+    refuse_lost_changes(storage, &plan.store, &plan.output, &tables).await?;
+    if let Some(night) = plan.store.night(&request.dt) {
+        warn_of_forgotten(storage, &plan.store, night).await;
+    }
     preflight::refuse_unwritable(plan.store.folder(), &plan.output, &request.dt).await?;
     plan.store.probe_conditional_put(request.writers).await?;
     probe_conditional_put(&plan.output.join(RECORDS), request.writers).await?;
@@ -195,6 +199,19 @@ pub(crate) fn refuse_before_work(request: &RunRequest, plan: &Plan, resources: &
         preflight::refuse_full(&resources.temp_parent(), plan)?;
     }
     Ok(())
+}
+
+/// Says that documents of a published night that is made anew were forgotten. A manifest that cannot be read says nothing.
+async fn warn_of_forgotten(storage: &Storage, store: &Store, night: &Night) {
+    if let Ok(manifest) = manifest_of(storage, store, night).await
+        && manifest.n_forgotten() > 0
+    {
+        tracing::warn!(
+            dt = night.dt,
+            n = manifest.n_forgotten(),
+            "documents of it were forgotten by their ids: its inputs may have them still, so forget them again"
+        );
+    }
 }
 
 pub(crate) fn unknown_night(plan: &Plan) -> Fault {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use nearprint_delta::{TableChange, TableFile, TableLog};
 use nearprint_fault::{Fault, Result};
+use nearprint_parquet::schema::CHANGE_SET;
 use nearprint_parquet::{CHANGES, PUBLISHED, PublishedName};
 use nearprint_storage::{Folder, Storage};
-use nearprint_store::{Night, Store, damaged, is_about_content};
+use nearprint_store::{Night, Store, damaged, file_and_reason, is_about_content};
 
 use super::manifest::Manifest;
 
@@ -125,7 +126,7 @@ async fn write_changes(
         Ok(change) if change.is_empty() => return Ok(true),
         Ok(change) => change,
         // What cannot be read now comes later, and no other set may come before it.
-        Err(error) if own.is_some() || !is_about_content(&error) => return Err(error),
+        Err(error) if !is_about_content(&error) || (own.is_some() && !begins_anew(log)) => return Err(error),
         Err(error) => {
             tracing::warn!(table = log.table().url(), %error, "a set of changes is not in the table");
             return Ok(true);
@@ -144,6 +145,93 @@ async fn write_changes(
     Ok(is_written)
 }
 
+/// Refuses to add a set of changes to the table of an output that would not have every set then: whoever follows it would miss
+/// one, and nothing would say so. `logs` are those of the output's tables of nights.
+///
+/// # Errors
+/// The table [cannot go on](cannot_go_on), or cannot be read.
+pub(crate) async fn refuse_lost_changes(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    logs: &[TableLog],
+) -> Result<()> {
+    let log = TableLog::open(output, &CHANGES).await?;
+    match cannot_go_on(storage, store, output, &log, logs).await? {
+        Some(fault) => Err(fault),
+        None => Ok(()),
+    }
+}
+
+/// Refuses it for all outputs of a store's nights and of its newest set of changes.
+///
+/// # Errors
+/// The same as those of [`refuse_lost_changes`].
+pub(crate) async fn refuse_lost_changes_of_all(storage: &Storage, store: &Store) -> Result<()> {
+    for output in output_roots(storage, store, store.nights())? {
+        refuse_lost_changes(storage, store, &output, &read_tables(&output).await?).await?;
+    }
+    Ok(())
+}
+
+/// Returns why no set of changes can follow those of a table: the store was put back to a state before the newest one; the files of
+/// the newest one are damaged; or the log is gone. A table of which nothing is left begins anew.
+///
+/// # Errors
+/// The table cannot be read now.
+pub(crate) async fn cannot_go_on(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &TableLog,
+    logs: &[TableLog],
+) -> Result<Option<Fault>> {
+    let url = log.table().url();
+    let lost = |fault: Fault| Some(fault.remedy(RESTORE_CHANGES));
+    // Another run may have committed since the store was opened.
+    if unknown_set(store, log).is_some()
+        && let Some(number) = unknown_set(&Store::open(store.folder()).await?, log)
+    {
+        let reason = format!(
+            "it has a set of changes {number} that the store does not know, as if the store had been put back to an earlier state"
+        );
+        return Ok(lost(damaged(url, reason)));
+    }
+    match missing_changes(storage, store, output, log).await {
+        Ok(change) if has_nights(store, logs) && lacks_earlier_sets(store, log, &change).await? => {
+            Ok(lost(damaged(url, "its log is gone, and files of earlier sets of changes are there")))
+        }
+        Ok(_) => Ok(None),
+        Err(error) if !is_about_content(&error) => Err(error),
+        Err(_) if begins_anew(log) => Ok(None),
+        Err(error) => Ok(lost(match file_and_reason(&error) {
+            Some((file, reason)) => damaged(file, reason),
+            None => error,
+        })),
+    }
+}
+
+/// Returns whether a table of changes has nothing yet, or nothing any more.
+fn begins_anew(log: &TableLog) -> bool {
+    log.files().next().is_none() && log.removed().is_empty()
+}
+
+const RESTORE_CHANGES: &str =
+    "restore it from a backup, or move the folder `changes` away: whoever follows it then begins anew with the corpus";
+
+/// Returns the number of a set of changes that a table has and the store does not know.
+fn unknown_set(store: &Store, log: &TableLog) -> Option<u64> {
+    let newest = store.changes().into_iter().flat_map(|set| &set.outputs).flat_map(|of| &of.added);
+    let newest: Vec<&str> = newest.filter_map(|file| Some(below_table(&file.name).ok()?.0)).collect();
+    log.files().find_map(|file| {
+        // A set without rows has no number in its file.
+        let number = u64::try_from(file.largest(CHANGE_SET)?).ok()?;
+        let is_known =
+            number < store.n_change_sets() || (number == store.n_change_sets() && newest.contains(&file.path.as_str()));
+        (!is_known).then_some(number)
+    })
+}
+
 /// Returns whether tables of nights name any of a release with the table `changes`: that has a log then, unless it is lost.
 pub(crate) fn has_nights(store: &Store, logs: &[TableLog]) -> bool {
     let is_former = |dt: &str| store.night(dt).is_some_and(|night| night.run.is_of_release_0_2());
@@ -154,11 +242,7 @@ pub(crate) fn has_nights(store: &Store, logs: &[TableLog]) -> bool {
 /// nights: a run would write a log with that set alone. Where nothing is to be written, a first set may be on its way. A store's
 /// first set has none before it, and what else lies there a killed run has left.
 pub(crate) async fn lacks_earlier_sets(store: &Store, log: &TableLog, newest: &TableChange) -> Result<bool> {
-    if store.n_change_sets() <= 1
-        || newest.added.is_empty()
-        || log.files().next().is_some()
-        || !log.removed().is_empty()
-    {
+    if store.n_change_sets() <= 1 || newest.added.is_empty() || !begins_anew(log) {
         return Ok(false);
     }
     for night in log.table().names().await?.into_iter().filter(|name| !name.starts_with('_')) {

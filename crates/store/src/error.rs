@@ -36,6 +36,9 @@ pub fn others_committed(attempts: usize) -> Fault {
 /// The repair of a file of a night.
 const REPAIR: &str = "the store is damaged; restore the file, or publish the night anew with `nearprint run --replace`";
 
+/// The repair of a table of an index.
+pub(crate) const INDEX_REPAIR: &str = "delete this file, and run `nearprint store index`";
+
 /// Makes the fault of a file that does not agree with the store's commit.
 pub fn damaged(file: impl Into<String>, reason: impl ToString) -> Fault {
     Fault::bad_data(file, one_line(&reason.to_string())).remedy(REPAIR).about(Damage::File)
@@ -49,9 +52,7 @@ pub fn with_repair(fault: Fault) -> Fault {
     let names: Vec<&str> = file.map_or_else(Vec::new, |file| file.rsplit('/').collect());
     let repair = match names.as_slice() {
         [part, _, digest, RUNS, ..] if is_part(part) && is_digest(digest) => REPAIR,
-        [part, _, digest, INDEXES, ..] if is_part(part) && is_digest(digest) => {
-            "delete this file, and run `nearprint store index`"
-        }
+        [part, _, digest, INDEXES, ..] if is_part(part) && is_digest(digest) => INDEX_REPAIR,
         [part, digest, SEGMENTS, ..] if is_part(part) && is_digest(digest) => {
             "delete this file, and run `nearprint store compact`"
         }

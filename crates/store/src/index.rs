@@ -9,7 +9,7 @@ use nearprint_join::{Key, LookupPlan};
 use nearprint_parquet::ParquetFile;
 
 use crate::commit::{SegmentRecord, is_worth_reading};
-use crate::error::damaged;
+use crate::error::{INDEX_REPAIR, damaged};
 use crate::store::Store;
 
 /// The metadata key of an index's files for the number of bits that their order permutes.
@@ -103,16 +103,21 @@ pub struct OpenTables {
 impl OpenIndex {
     /// Reads what the tables of an index say about themselves.
     pub(crate) fn of(record: &SegmentRecord, tables: Vec<ParquetFile>) -> Result<Self> {
-        let url = tables.first().map_or_else(String::new, |table| table.file.url.clone());
+        let odd = |table: Option<&ParquetFile>, reason| {
+            let url = table.map_or_else(String::new, |table| table.file.url.clone());
+            damaged(url, reason).remedy(INDEX_REPAIR)
+        };
         let bits_of = |table: &ParquetFile| table.key_value(INDEX_BITS)?.parse::<u32>().ok();
         let rows_of = |table: &ParquetFile| {
             let rows = table.key_value(RUN_ROWS)?;
             rows.split(',').map(|rows| rows.parse().ok()).collect::<Option<Vec<u64>>>()
         };
-        let rows: Option<Vec<Vec<u64>>> = tables.iter().map(rows_of).collect();
-        let same = rows.filter(|rows| rows.windows(2).all(|pair| pair[0] == pair[1]));
-        let Some(rows) = same.and_then(|rows| rows.into_iter().next()) else {
-            return Err(damaged(url, "its tables do not say which runs they have"));
+        let rows: Vec<Option<Vec<u64>>> = tables.iter().map(rows_of).collect();
+        let Some(rows) = one_of_all(&rows) else {
+            return Err(odd(
+                tables.get(least_common(&rows)),
+                "it does not say which runs it has, as the other tables do",
+            ));
         };
         let n_rows = rows.iter().fold(0u64, |sum, &rows| sum.saturating_add(rows));
         let (n_tables, n_words) = (tables.len(), tables.len() / LookupPlan::COPIES as usize);
@@ -122,18 +127,32 @@ impl OpenIndex {
             && n_tables.is_multiple_of(LookupPlan::COPIES as usize)
             && tables.iter().all(|table| table.n_rows() == n_rows);
         let Some(n_words) = n_words.filter(|_| is_whole) else {
-            return Err(damaged(url, "its tables do not have the rows that the commit records"));
+            let table = tables.iter().find(|table| table.n_rows() != record.n_rows).or(tables.first());
+            return Err(odd(table, "it does not have the rows that the commit records"));
         };
         let (mut opened, mut rest) = (Vec::new(), tables.into_iter());
         for key in keys(n_words) {
             let tables: Vec<ParquetFile> = rest.by_ref().take(LookupPlan::COPIES as usize).collect();
             let bits: Vec<Option<u32>> = tables.iter().map(bits_of).collect();
-            let Some(bits) = bits[0].filter(|_| bits.windows(2).all(|pair| pair[0] == pair[1])) else {
-                return Err(damaged(url, "its tables do not say which bits they permute"));
+            let Some(bits) = one_of_all(&bits) else {
+                let table = tables.get(least_common(&bits));
+                return Err(odd(table, "it does not say which bits it permutes, as the other tables do"));
             };
             opened.push(OpenTables { key, bits, tables });
         }
         let runs = record.runs.iter().cloned().zip(rows).collect();
         Ok(Self { digest: record.digest.clone(), runs, keys: opened })
     }
+}
+
+/// Returns what all values are, if they are one.
+fn one_of_all<T: Clone + PartialEq>(values: &[Option<T>]) -> Option<T> {
+    let first = values.first()?.clone()?;
+    values.iter().all(|value| value.as_ref() == Some(&first)).then_some(first)
+}
+
+/// Returns the place of the value that fewest others equal.
+fn least_common<T: PartialEq>(values: &[Option<T>]) -> usize {
+    let n_equal = |&at: &usize| values.iter().filter(|value| **value == values[at]).count();
+    (0..values.len()).min_by_key(n_equal).unwrap_or(0)
 }
