@@ -8,6 +8,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::support::{self, Night, expect, nearprint_in, text};
+use crate::wacz::zip;
 
 const DT: &str = "2026-11-20";
 
@@ -348,6 +349,43 @@ fn filter_makes_no_folder_for_pages_that_are_dropped_and_removes_those_of_a_filt
     filter(&["--replace", "--json"]);
     assert!(kept.join("0.org/1.html").exists() && kept.join("b.org/deep/1.html").exists());
     assert!(!kept.join("a.org/1.html").exists(), "the night as it is now drops the page");
+}
+
+#[test]
+fn filter_writes_no_file_of_web_pages_of_which_nothing_is_kept_and_its_output_can_be_read() {
+    let night = Night::new("");
+    let page = |host: &str| page(&format!("https://{host}.org/1"), &text(1, 80));
+    let warcinfo = gzip(&record("warcinfo", "", "Content-Type: application/warc-fields\r\n", b"software: test\r\n"));
+    let line = json!({"id": "https://h.org/1", "text": text(1, 80)});
+    write(&night, "a.warc.gz", &gzip(&page("a")));
+    write(&night, "b.warc.gz", &gzip(&page("b")));
+    write(&night, "c.warc", &page("c"));
+    write(&night, "d.warc.zst", &zstd::encode_all(&page("d")[..], 1).unwrap());
+    write(&night, "e.wacz", &zip(&[("archive/e.warc.gz", &gzip(&page("e")))]));
+    write(&night, "f.warc.gz", &[warcinfo, gzip(&page("f"))].concat());
+    write(&night, "g.warc", b"");
+    write(&night, "h.jsonl.gz", &gzip(format!("{line}\n").as_bytes()));
+    let filter = |more: &[&str]| {
+        let args = [&["filter", "--config", "job.toml", "--dt", DT, "--output", "kept", "--json"], more].concat();
+        nearprint_in(night.path(), &args).expect_success().json()
+    };
+    let is_written = |names: [&str; 4]| {
+        let names = names.map(|name| format!("dt={DT}/{name}"));
+        assert_eq!(files_below(&night.path().join("kept")), names);
+        let documents = format!("kept/dt={DT}");
+        let args = ["fingerprint", "--documents", &documents, "--output", "fingerprints", "--replace", "--json"];
+        assert_eq!(nearprint_in(night.path(), &args).expect_success().json()["n_documents"], 1);
+    };
+    night.run(DT, &[]).expect_success();
+    let counts = filter(&[]);
+    assert_eq!((&counts["n_keep"], &counts["n_drop"], &counts["n_files"]), (&json!(1), &json!(6), &json!(8)));
+    is_written(["_SUCCESS", "a.warc.gz", "f.warc.gz", "h.jsonl.gz"]);
+
+    // What was kept by the filter before is dropped now.
+    write(&night, "0.warc.gz", &gzip(&page("0")));
+    night.run(DT, &["--replace"]).expect_success();
+    filter(&["--replace"]);
+    is_written(["0.warc.gz", "_SUCCESS", "f.warc.gz", "h.jsonl.gz"]);
 }
 
 #[test]

@@ -98,6 +98,13 @@ pub fn left_out(file: &InputFile, filter: &FileFilter) -> Result<Option<RowCount
     if holds_one_document(&file.url) { html_filter::left_out(file, filter) } else { Ok(None) }
 }
 
+/// Returns whether a filter writes a file of this name of which it keeps nothing. Of web pages it does not: an HTML file is
+/// its page, and a packed WARC file without a record could not be read.
+#[must_use]
+pub fn is_written_empty(url: &str) -> bool {
+    Format::of(url).is_some_and(|format| format.rows == Rows::Counted)
+}
+
 /// Returns the endings of document files, for messages: `.parquet, .jsonl or .ndjson (.gz or .zst
 /// allowed after all but .parquet)`.
 #[must_use]

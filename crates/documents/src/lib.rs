@@ -55,8 +55,8 @@ pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, RevisitColumns, SpanR
 pub use error::Absent;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};
 pub use formats::{
-    FORMATS, endings, filter_file, filtered_name, has_fetch_times, holds_one_document, is_document_name, left_out,
-    row_place,
+    FORMATS, endings, filter_file, filtered_name, has_fetch_times, holds_one_document, is_document_name,
+    is_written_empty, left_out, row_place,
 };
 pub use found::KnownFiles;
 pub use html::page_text;

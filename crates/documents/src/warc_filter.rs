@@ -18,7 +18,8 @@ use super::warc_page::{Page, page_of};
 /// Bytes of the file that are copied at once.
 const COPIED_BYTES: u64 = 8 << 20;
 
-/// Copies the records of a file that a filter lets through, and all records that are no documents.
+/// Copies the records of a file that a filter lets through, and all records that are no documents. If there are none of
+/// either, nothing is written.
 pub fn filter(file: InputFile, filter: FileFilter, target: FilterTarget) -> Filtered {
     async move {
         refuse_flags(&file, filter.output)?;

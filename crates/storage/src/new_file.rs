@@ -72,6 +72,14 @@ impl NewFile {
         }
     }
 
+    /// Returns the number of bytes that were written so far.
+    ///
+    /// # Errors
+    /// An error of the disk.
+    pub fn n_bytes(&self) -> Result<u64> {
+        Ok(self.handle()?.metadata().map_err(Fault::io(self.place.url()))?.len())
+    }
+
     /// Gives the file its name, after all its bytes are on the disk or in the object store. Returns its size in bytes.
     ///
     /// # Errors
@@ -79,7 +87,7 @@ impl NewFile {
     /// file that is there; otherwise an error
     /// of the disk or the object store.
     pub async fn publish(self, if_exists: IfExists) -> Result<u64> {
-        let n_bytes = self.handle()?.metadata().map_err(Fault::io(self.place.url()))?.len();
+        let n_bytes = self.n_bytes()?;
         let taken = || {
             let reason = words!["the file exists: name another place, or replace it with ", key("replace")];
             Fault::output_exists(self.place.url().to_owned(), reason)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_documents::{
-    FileFilter, FilterOutput, FilterTarget, RowCounts, TextFormat, filter_file, left_out, write_texts,
+    FileFilter, FilterOutput, FilterTarget, RowCounts, TextFormat, filter_file, is_written_empty, left_out, write_texts,
 };
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::ReadLimits;
@@ -51,7 +51,7 @@ pub async fn filter_night(
         return Err(Fault::resources(reason));
     }
     progress.start("decisions", "documents", manifest.counts.documents.n_documents);
-    // Of a night's own survivors, there is a file for each input file.
+    // A night's own survivors have a file for each input file, but for web pages of which nothing is kept.
     let with_empty_files = night.fates.is_none() || request.what == FilterOutput::Flags;
     let decided = Decided::read(night.published.decisions.clone(), manifest, night.fates.as_ref()).await?;
     let expected = decided.expected();
@@ -120,12 +120,10 @@ async fn write(
     let bytes_read = file.size;
     let counts = |rows, bytes_written| FilterCounts { rows, n_files: 1, n_bad_files: 0, bytes_read, bytes_written };
     if let Some(rows) = left_out(&file, &filter)? {
-        // An earlier filter may have written the page, before the night was decided anew.
-        if if_exists == IfExists::Replace && place.find().await?.is_some() {
-            place.delete().await?;
-        }
+        delete_earlier(&place, if_exists).await?;
         return Ok((counts(rows, 0), false));
     }
+    let may_be_empty = texts.is_some() || is_written_empty(&file.url);
     let new = NewFile::create(&place, temp).await?;
     let target = FilterTarget { file: new.handle()?, name: place.url().to_owned() };
     let rows = match texts {
@@ -135,7 +133,19 @@ async fn write(
     if rows.n_keep == 0 && !with_empty_files {
         return Ok((counts(rows, 0), false));
     }
+    if !may_be_empty && new.n_bytes()? == 0 {
+        delete_earlier(&place, if_exists).await?;
+        return Ok((counts(rows, 0), false));
+    }
     Ok((counts(rows, new.publish(if_exists).await?), true))
+}
+
+/// Deletes the file that an earlier filter wrote, before the night was decided anew, if files may be replaced.
+async fn delete_earlier(place: &Folder, if_exists: IfExists) -> Result<()> {
+    if if_exists == IfExists::Replace && place.find().await?.is_some() {
+        place.delete().await?;
+    }
+    Ok(())
 }
 
 /// Makes the fault of files whose rows are not those that the night decided about.
