@@ -42,6 +42,34 @@ fn a_list_names_the_files_of_a_night_and_its_order_changes_no_byte() {
 }
 
 #[test]
+fn a_file_whose_path_the_lines_of_a_list_write_in_several_ways_is_read_once() {
+    let mut published = Vec::new();
+    for is_reversed in [false, true] {
+        let night = three_files();
+        let folder = night.path().display();
+        std::os::unix::fs::symlink("a/x.parquet", night.path().join("link.parquet")).unwrap();
+        std::os::unix::fs::symlink("b", night.path().join("linked")).unwrap();
+        std::os::unix::fs::symlink("nowhere", night.path().join("c/y.parquet")).unwrap();
+        let (absolute, by_url) = (format!("{folder}/a/x.parquet"), format!("file://{folder}/a/x.parquet"));
+        let mut lines = vec!["a/x.parquet", "./a/x.parquet", "a//x.parquet", "b/../a/*.parquet", "link.parquet"];
+        lines.extend([absolute.as_str(), by_url.as_str(), "b", "./b", "linked", "c", "./c"]);
+        if is_reversed {
+            lines.reverse();
+        }
+        fs::write(night.path().join("list.txt"), lines.join("\n")).unwrap();
+        let done = night.run(DT, &["--files-from", "list.txt", "--max-bad-files", "1"]).expect_success().json();
+        let counts = ["n_documents", "n_files", "n_bad_files"].map(|name| done[name].as_u64());
+        assert_eq!(counts, [Some(3), Some(3), Some(1)], "{done}");
+        let manifest = fs::read_to_string(night.generation(DT).join("manifest.json")).unwrap();
+        for path in ["\"a/x.parquet\"", "\"b/x.parquet\"", "\"c/x.parquet\"", "\"c/y.parquet\""] {
+            assert!(manifest.contains(path), "{path}: {manifest}");
+        }
+        published.push(data_files(night.path()));
+    }
+    assert_eq!(published[0], published[1]);
+}
+
+#[test]
 fn a_list_may_come_from_standard_input_and_to_any_command_that_reads_documents() {
     let night = three_files();
     fs::write(night.path().join("list.txt"), "a\nb/x.parquet\n").unwrap();

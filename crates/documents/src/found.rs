@@ -15,6 +15,18 @@ pub struct FoundFiles {
     pub table: Option<FoundTable>,
 }
 
+impl FoundFiles {
+    /// Creates files that belong to no table, and things that cannot be read, each with the reason.
+    pub fn new(
+        files: impl IntoIterator<Item = InputFile>,
+        unusable: impl IntoIterator<Item = (InputFile, String)>,
+    ) -> Self {
+        let files = files.into_iter().map(|file| (file.url.clone(), file)).collect();
+        let unusable = unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
+        Self { files, unusable, table: None }
+    }
+}
+
 /// The inputs of a night that a manifest names. They are read in place of what a place of documents has now.
 #[derive(Debug, Clone, Default)]
 pub struct KnownFiles {

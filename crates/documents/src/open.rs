@@ -145,9 +145,7 @@ impl Documents {
     ) -> Result<Self> {
         let KnownFiles { files, unusable, ignored, html_root } = known;
         columns.web.root = html_root;
-        let files = files.into_iter().map(|file| (file.url.clone(), file)).collect();
-        let unusable = unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
-        let found = FoundFiles { files, unusable, table: None };
+        let found = FoundFiles::new(files, unusable);
         let opened = Self::of_found(storage, place, found, columns, policy).await?;
         Ok(Self { ignored, ..opened })
     }

@@ -1,8 +1,10 @@
 //! The places of documents: a path, folder, glob, S3 prefix or table, or a list of such places.
 
+use std::collections::BTreeMap;
+
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, MissingInput, Part, Place, Result, key, words};
-use nearprint_storage::{Listing, Storage, TableFormat, bad_file, bad_format};
+use nearprint_storage::{InputFile, Listing, Storage, TableFormat, bad_file, bad_format};
 
 use super::delta_table;
 use super::formats::endings;
@@ -113,7 +115,7 @@ impl DocumentPlace {
     }
 
     /// Finds the files. Their order does not depend on that of the lines of a list, and a file that several lines name
-    /// is one file.
+    /// is one file, however they write its path.
     ///
     /// # Errors
     /// There are no files, or none in a format that is read. For a list, it is an error if a line is such a place, and
@@ -144,21 +146,35 @@ impl FileList {
             find(storage, &line, TableVersions::default()).await.map_err(|error| self.of_line(number, error))
         };
         let mut lines = futures::stream::iter(self.lines.clone()).map(of_line).buffered(LINES_AT_ONCE);
-        let mut all = FoundFiles::default();
+        let (mut files, mut unusable) = (BTreeMap::new(), BTreeMap::new());
         while let Some(found) = lines.try_next().await? {
-            for (url, file) in found.files {
-                let deleted_rows = file.deleted_rows.clone();
-                let known = all.files.insert(url, file);
-                if let Some(known) = known.filter(|known| known.deleted_rows != deleted_rows) {
+            for file in found.files.into_values() {
+                let known: &mut InputFile = files.entry(file.place()).or_insert_with(|| file.clone());
+                if known.deleted_rows != file.deleted_rows {
                     let reason =
                         "two lines name it, and their tables have deleted other rows of it: name one of the tables";
-                    return Err(bad_format(known.url, reason));
+                    return Err(bad_format(&file.url, reason));
+                }
+                if goes_before(&file, known) {
+                    *known = file;
                 }
             }
-            all.unusable.extend(found.unusable);
+            for (file, reason) in found.unusable.into_values() {
+                let known: &mut (InputFile, String) =
+                    unusable.entry(file.place()).or_insert_with(|| (file.clone(), reason.clone()));
+                if goes_before(&file, &known.0) {
+                    *known = (file, reason);
+                }
+            }
         }
-        Ok(all)
+        Ok(FoundFiles::new(files.into_values(), unusable.into_values()))
     }
+}
+
+/// Returns whether the path of a file goes before that of the same file in another line: the shortest stays, so that the
+/// order of the lines does not matter.
+fn goes_before(file: &InputFile, known: &InputFile) -> bool {
+    (file.url.len(), &file.url) < (known.url.len(), &known.url)
 }
 
 /// Returns the documents of a night as a pattern of files: `documents` with the date in place of its placeholders, or with
@@ -195,9 +211,7 @@ async fn find(storage: &Storage, pattern: &str, versions: TableVersions) -> Resu
         return Err(Fault::config(setting.to_owned(), reason));
     }
     refuse_unreadable(pattern, &listing).await?;
-    let files = listing.files.into_iter().map(|file| (file.url.clone(), file)).collect();
-    let unusable = listing.unusable.into_iter().map(|(file, reason)| (file.url.clone(), (file, reason))).collect();
-    Ok(FoundFiles { files, unusable, table: None })
+    Ok(FoundFiles::new(listing.files, listing.unusable))
 }
 
 /// Finds the files of a table, or of one of its partitions. A glob begins at the table, and a file of the table is no

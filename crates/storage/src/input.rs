@@ -83,6 +83,17 @@ impl InputFile {
         Self { deleted_rows, ..self }
     }
 
+    /// Returns the place of the file, however its path was written: its bucket, if it is in one, and its path there or on
+    /// the disk.
+    #[must_use]
+    pub fn place(&self) -> (Option<String>, String) {
+        let bucket = match &self.backend {
+            Backend::Disk => None,
+            Backend::Bucket(bucket) => Some(bucket.name().to_owned()),
+        };
+        (bucket, self.meta.location.as_ref().to_owned())
+    }
+
     /// Returns a stream of the file's bytes, in order.
     pub fn stream(&self) -> BoxStream<'static, Result<Bytes>> {
         self.stream_past(0..self.size, self.size)

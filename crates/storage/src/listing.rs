@@ -269,7 +269,9 @@ impl Listing {
     fn add_unusable(&mut self, place: &Folder, path: &LocalPath, url: String, reason: String) {
         let link = std::fs::symlink_metadata(path).and_then(|there| there.modified());
         let last_modified = link.unwrap_or(SystemTime::UNIX_EPOCH).into();
-        let meta = ObjectMeta { location: place.prefix.clone(), last_modified, size: 0, e_tag: None, version: None };
+        let below = place.local.as_deref().and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+        let location = below.iter().fold(place.prefix.clone(), |folder, name| folder.join(&*name.to_string_lossy()));
+        let meta = ObjectMeta { location, last_modified, size: 0, e_tag: None, version: None };
         self.unusable.push((place.input(meta, url), reason));
     }
 }
