@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::builder::{Int32Builder, ListBuilder, StringBuilder};
-use arrow::array::{ArrayRef, Int64Array, LargeStringArray, RecordBatch, StringArray, StructArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, LargeStringArray, RecordBatch, StringArray, StructArray};
 use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Int64Type};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
@@ -140,6 +140,24 @@ fn parquet_files_keep_their_columns_order_codec_and_metadata_and_lose_rows_alone
         &["fingerprint", "--documents", &format!("out/dt={DT}"), "--output", "fp", "--json"],
     );
     assert_eq!(again.expect_success().json()["n_documents"].as_u64(), Some(n_keep));
+}
+
+#[test]
+fn a_page_without_values_ends_no_column() {
+    let night = Night::new("");
+    // Each of its 20 texts is that of two documents (scripts/make_empty_page_fixture.py).
+    fs::copy(support::root().join("crates/cli/tests/data/empty_page.parquet"), in_night(&night, "a.parquet")).unwrap();
+    night.run(DT, &[]).expect_success();
+    let decisions = night.decisions(DT);
+    assert_eq!(counts(&filter(&night, &[]).expect_success()), [40, 20, 20, 0, 0]);
+    let kept = (0..40_i64).map(|row| (format!("d{row:02}"), row)).filter(|(id, _)| decisions[id][0] == "keep");
+    let expected: Vec<(String, Vec<i64>)> = kept.map(|(id, row)| (id, vec![row; 5])).collect();
+    let copy = read(&out(&night, "a.parquet"));
+    let (ids, lists) = (copy.column(0).as_string::<i32>(), copy.column(2).as_list::<i32>());
+    let written: Vec<(String, Vec<i64>)> = (0..copy.num_rows())
+        .map(|row| (ids.value(row).to_owned(), lists.value(row).as_primitive::<Int64Type>().values().to_vec()))
+        .collect();
+    assert_eq!(written, expected);
 }
 
 #[test]

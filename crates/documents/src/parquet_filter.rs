@@ -242,7 +242,8 @@ impl Source<'_> {
                     Ok(0) => break 'opened,
                     Ok(n) if n_to_skip > 0 => n_to_skip -= n,
                     Ok(n) => {
-                        values.retain(kept.get(n_done..n_done + n).ok_or_else(|| self.wrong_rows())?)?;
+                        let kept = kept.get(n_done..n_done + n);
+                        kept.and_then(|kept| values.retain(kept)).ok_or_else(|| self.wrong_rows())?;
                         values.write(column).map_err(|e| cannot_write(self.target, e))?;
                         n_done += n;
                     }
@@ -315,10 +316,10 @@ impl<D: DataType> Values<D> {
         reader.read_records(rows, definition, repetition, &mut self.values).map(|(rows, ..)| rows)
     }
 
-    /// Keeps the values and levels of the rows that `kept` says.
-    fn retain(&mut self, kept: &[bool]) -> Result<()> {
+    /// Keeps the values and levels of the rows that `kept` says. Returns `None` if there are more rows.
+    fn retain(&mut self, kept: &[bool]) -> Option<()> {
         if kept.iter().all(|&keep| keep) {
-            return Ok(());
+            return Some(());
         }
         let n_levels = if self.max_definition > 0 { self.definition.len() } else { self.values.len() };
         let (mut n_rows, mut value) = (0usize, 0);
@@ -328,7 +329,7 @@ impl<D: DataType> Values<D> {
                 n_rows += 1;
             }
             let row = n_rows.checked_sub(1);
-            let keep = *row.and_then(|row| kept.get(row)).ok_or_else(too_many_rows)?;
+            let keep = *kept.get(row?)?;
             if self.definition.get(level).is_none_or(|&definition| definition == self.max_definition) {
                 if keep {
                     self.values.swap(n_values_kept, value);
@@ -349,7 +350,7 @@ impl<D: DataType> Values<D> {
         self.values.truncate(n_values_kept);
         self.definition.truncate(n_levels_kept);
         self.repetition.truncate(n_levels_kept);
-        Ok(())
+        Some(())
     }
 
     fn write(&self, column: &mut SerializedColumnWriter<'_>) -> parquet::errors::Result<()> {
@@ -363,8 +364,4 @@ fn move_level(levels: &mut [i16], from: usize, to: usize) {
     if let Some(&level) = levels.get(from) {
         levels[to] = level;
     }
-}
-
-fn too_many_rows() -> Fault {
-    Fault::internal("filter", "a batch has more rows than were asked for")
 }

@@ -425,15 +425,25 @@ impl Iterator for CheckedPages {
     }
 }
 
+/// Data pages without values are passed over: the decoders take one for the end of the column.
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        let page = self.pages.get_next_page()?;
-        page.as_ref().map_or(Ok(()), |page| self.check(page))?;
-        Ok(page)
+        loop {
+            match self.pages.get_next_page()? {
+                Some(page) if page.is_data_page() && page.num_values() == 0 => {}
+                Some(page) => return self.check(&page).map(|()| Some(page)),
+                None => return Ok(None),
+            }
+        }
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        self.pages.peek_next_page()
+        loop {
+            match self.pages.peek_next_page()? {
+                Some(page) if !page.is_dict && page.num_levels == Some(0) => self.pages.skip_next_page()?,
+                next => return Ok(next),
+            }
+        }
     }
 
     fn skip_next_page(&mut self) -> ParquetResult<()> {
