@@ -192,6 +192,28 @@ fn a_file_that_is_not_what_its_name_says_is_a_bad_file() {
 }
 
 #[test]
+fn zeros_behind_gzip_are_the_end_of_the_file_and_no_damage() {
+    let pages = [1, 2].map(|n| gzip(&page(&format!("https://a.org/{n}"), &text(n, 80))));
+    let lines = [1, 2].map(|n| gzip(format!("{}\n", json!({"id": n.to_string(), "text": text(n, 80)})).as_bytes()));
+    for (name, file, n_documents) in [
+        ("a.warc.gz", pages.concat(), 2),
+        ("a.jsonl.gz", lines.concat(), 2),
+        ("a.html.gz", gzip(html(&text(1, 80)).as_bytes()), 1),
+    ] {
+        let night = Night::new("");
+        write(&night, name, &[&file[..], &[0; 1000]].concat());
+        let summary = night.run(DT, &[]).expect_success().json();
+        assert_eq!((&summary["n_documents"], &summary["n_bad_rows"]), (&json!(n_documents), &json!(0)), "{name}");
+        let args = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept", "--json"];
+        assert_eq!(nearprint_in(night.path(), &args).expect_success().json()["n_keep"], n_documents, "{name}");
+
+        let night = Night::new("");
+        write(&night, name, &[&file[..], &[0; 1000], b"x"].concat());
+        expect(&night.run(DT, &[]), 65, &[name]);
+    }
+}
+
+#[test]
 fn a_file_without_bytes_is_a_file_without_rows() {
     for name in ["a.warc", "a.jsonl"] {
         let night = Night::new("");

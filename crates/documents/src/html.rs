@@ -1,10 +1,10 @@
 //! Documents in HTML files: each file is one. It may be packed by gzip or zstd.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use arrow::datatypes::DataType;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use nearprint_fault::Result;
@@ -93,17 +93,33 @@ pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Re
 
 /// Returns the bytes of the page, or `None` if there are too many of them.
 fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> {
-    let mut page = Vec::new();
     if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, bytes, b"") {
         return Err(bad_format(url, reason));
     }
-    let failed = |e: std::io::Error| bad_file(url, e);
-    let mut read = |unpacker: &mut dyn Read| unpacker.take(max_bytes + 1).read_to_end(&mut page).map(drop);
-    match Packing::of(url) {
-        Packing::Gzip => read(&mut MultiGzDecoder::new(bytes)),
-        Packing::Zstd => zstd::Decoder::with_buffer(bytes).and_then(|mut unpacker| read(&mut unpacker)),
-        Packing::Plain => read(&mut &*bytes),
-    }
-    .map_err(failed)?;
+    let mut page = Vec::new();
+    let unpacked = match Packing::of(url) {
+        Packing::Gzip => gunzip(bytes, max_bytes + 1, &mut page),
+        Packing::Zstd => zstd::Decoder::with_buffer(bytes).and_then(|frames| read(frames, max_bytes + 1, &mut page)),
+        Packing::Plain => read(bytes, max_bytes + 1, &mut page),
+    };
+    unpacked.map_err(|e| bad_file(url, e))?;
     Ok((page.len() as u64 <= max_bytes).then_some(page))
+}
+
+/// Reads bytes up to the end, or until the page has `most` bytes.
+fn read(bytes: impl Read, most: u64, page: &mut Vec<u8>) -> io::Result<()> {
+    bytes.take(most.saturating_sub(page.len() as u64)).read_to_end(page).map(drop)
+}
+
+/// Unpacks the members of a gzip file, one after another, up to the zeros that may follow them, or until the page has
+/// `most` bytes.
+fn gunzip(mut bytes: &[u8], most: u64, page: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        let mut member = GzDecoder::new(bytes);
+        read(&mut member, most, page)?;
+        bytes = member.into_inner();
+        if page.len() as u64 >= most || bytes.iter().all(|&byte| byte == 0) {
+            return Ok(());
+        }
+    }
 }

@@ -4,12 +4,13 @@ use std::fmt;
 use std::io;
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
-use futures::TryStreamExt;
+use bytes::BytesMut;
+use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_storage::{InputFile, bad_file};
 use nearprint_warc::Packing;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio_util::io::StreamReader;
 
 use super::batch::{DocumentColumns, ReadBytes};
@@ -48,8 +49,8 @@ impl Numbered {
     pub async fn open(file: &InputFile, max_line_bytes: u64, read_bytes: &ReadBytes) -> Result<Self> {
         let bytes = StreamReader::new(read_bytes.stream(file).map_err(io::Error::other));
         let reader: Box<dyn AsyncBufRead + Send + Unpin> = match Packing::of(&file.url) {
-            Packing::Gzip => Box::new(unpacked(several(GzipDecoder::new(bytes)))),
-            Packing::Zstd => Box::new(unpacked(several_zstd(ZstdDecoder::new(bytes)))),
+            Packing::Gzip => Box::new(gunzipped(bytes)),
+            Packing::Zstd => Box::new(BufReader::with_capacity(UNPACKED_BYTES, several_frames(bytes))),
             Packing::Plain => Box::new(bytes),
         };
         Ok(Self { reader, url: file.url.clone(), n_read: 0, line: Vec::new(), line_bytes: 0, max_line_bytes })
@@ -165,20 +166,56 @@ fn cannot_read(url: &str, line: u64, error: io::Error) -> Fault {
         .map_or_else(|error| bad_file(url, format!("cannot be read past line {line} ({error})")), Fault::from)
 }
 
-/// Makes a decoder read on after the end of a compressed member, because a file may have several.
-fn several<R: AsyncBufRead>(mut decoder: GzipDecoder<R>) -> GzipDecoder<R> {
-    decoder.multiple_members(true);
-    decoder
-}
-
 /// Bytes that a decoder unpacks at once.
 const UNPACKED_BYTES: usize = 64 << 10;
 
-fn unpacked<R: AsyncRead>(decoder: R) -> BufReader<R> {
-    BufReader::with_capacity(UNPACKED_BYTES, decoder)
+/// Unpacks the members of a gzip file, one after another, up to the zeros that may follow them.
+fn gunzipped<R: AsyncBufRead + Send + Unpin + 'static>(bytes: R) -> impl AsyncBufRead + Send + Unpin + 'static {
+    let pieces = futures::stream::try_unfold(GzipDecoder::new(bytes), |mut member| async move {
+        loop {
+            let mut piece = BytesMut::with_capacity(UNPACKED_BYTES);
+            if member.read_buf(&mut piece).await? > 0 {
+                return Ok::<_, io::Error>(Some((piece.freeze(), member)));
+            }
+            let mut rest = member.into_inner();
+            if is_padding(&mut rest).await? {
+                return Ok(None);
+            }
+            member = GzipDecoder::new(rest);
+        }
+    });
+    StreamReader::new(pieces.boxed())
 }
 
-fn several_zstd<R: AsyncBufRead>(mut decoder: ZstdDecoder<R>) -> ZstdDecoder<R> {
+/// Passes over zeros, with which tapes and block devices fill their last block. Returns whether nothing follows a member,
+/// or zeros alone.
+///
+/// # Errors
+/// The bytes cannot be read, or something follows the zeros.
+async fn is_padding<R: AsyncBufRead + Unpin>(rest: &mut R) -> io::Result<bool> {
+    let mut is_begun = false;
+    loop {
+        let bytes = rest.fill_buf().await?;
+        let n_zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        if n_zeros < bytes.len() {
+            let is_zero = is_begun || n_zeros > 0;
+            return if is_zero {
+                Err(io::Error::other("zeros, and then other bytes, follow a member of gzip"))
+            } else {
+                Ok(false)
+            };
+        }
+        is_begun = true;
+        rest.consume(n_zeros);
+    }
+}
+
+/// Makes a decoder that reads on after the end of a frame of zstd, because a file may have several.
+fn several_frames<R: AsyncBufRead>(bytes: R) -> ZstdDecoder<R> {
+    let mut decoder = ZstdDecoder::new(bytes);
     decoder.multiple_members(true);
     decoder
 }

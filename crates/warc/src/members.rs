@@ -277,10 +277,31 @@ impl<P: Pieces> Members<P> {
             return Ok(Got::End);
         }
         if !found.starts_with(magic) {
+            let is_behind_gzip = self.packing == Packing::Gzip && self.start > 0;
+            if is_behind_gzip && found.starts_with(&[0]) && self.is_padding()? {
+                return Ok(Got::End);
+            }
             return Ok(if magic.starts_with(&found) { Got::Cut } else { Got::Bad });
         }
         self.member = Some(Unpacker::new(self.packing)?);
         Ok(Got::Member(self.start))
+    }
+
+    /// Passes over zeros, if nothing else follows: tapes and block devices fill their last block with them. Returns whether
+    /// it is so.
+    fn is_padding(&mut self) -> io::Result<bool> {
+        loop {
+            let found = self.input.fill_buf()?;
+            let n = found.len();
+            if found.iter().any(|&byte| byte != 0) {
+                self.input.go_back(self.start);
+                return Ok(false);
+            }
+            if n == 0 {
+                return Ok(true);
+            }
+            self.input.consume(n);
+        }
     }
 
     /// Passes over a skippable frame of zstd. Returns whether the file has all of it.

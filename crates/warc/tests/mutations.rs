@@ -177,7 +177,8 @@ impl Sample {
         nearby.or_else(|| memchr::memmem::find_iter(file, bytes).find(|&at| begins_line(at)))
     }
 
-    /// Returns whether a file is made of members of this one alone, whatever the headers of gzip say of times.
+    /// Returns whether a file is made of members of this one alone, whatever the headers of gzip say of times, and of zeros
+    /// behind members of gzip.
     fn is_made_of_members(&self, file: &[u8]) -> bool {
         let members = members(self.packing, &self.bytes);
         let begins =
@@ -186,7 +187,8 @@ impl Sample {
         while let Some(member) = members.iter().find(|member| begins(at, member)) {
             at += member.len();
         }
-        at == file.len()
+        let is_padding = at > 0 && self.packing == Packing::Gzip && file[at..].iter().all(|&byte| byte == 0);
+        at == file.len() || is_padding
     }
 
     /// Checks what was read of this file after mutations.

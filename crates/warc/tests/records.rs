@@ -682,6 +682,33 @@ fn frames_of_zstd_that_hold_no_data_are_passed_over_wherever_they_are() {
 }
 
 #[test]
+fn zeros_behind_the_last_member_of_gzip_are_the_end_of_the_file_and_other_bytes_are_damage() {
+    let members: Vec<Vec<u8>> = (0..3).map(|n| packed(Packing::Gzip, &record(n, b"a page"))).collect();
+    let file = members.concat();
+    let sound = whole(&file, Packing::Gzip);
+    assert_eq!(ids(&sound), [Ok("<0>"), Ok("<1>"), Ok("<2>")]);
+    for n in [1, 512, 100_000] {
+        let padded = [&file[..], &vec![0; n]].concat();
+        assert_eq!(whole(&padded, Packing::Gzip), sound);
+        for cut in [members[0].len(), file.len() - 5, file.len(), padded.len() - 1] {
+            let (seen, joins) = in_spans(&padded, Packing::Gzip, vec![cut]);
+            assert!(joins && seen == sound, "{n} {cut}");
+        }
+        let mut records = Records::new(Slice::new(&padded), Packing::Gzip, RecordLimits::default());
+        let mut ends = Vec::new();
+        while let Some(Next::Record(record)) = records.next_record().unwrap() {
+            ends.push(record.alone.unwrap().1);
+        }
+        assert_eq!(ends.last(), Some(&(file.len() as u64)));
+        for behind in [&b"x"[..], &members[0][..]] {
+            let seen = whole(&[&padded[..], behind].concat(), Packing::Gzip);
+            assert_eq!(seen[3], (file.len() as u64, Err(Damage::BadMember)), "{n}");
+        }
+    }
+    assert_eq!(ids(&whole(&[0; 512], Packing::Gzip)), [Err(Damage::BadMember)]);
+}
+
+#[test]
 fn a_length_that_reaches_over_whole_members_with_records_swallows_none_of_them() {
     for packing in [Packing::Gzip, Packing::Zstd] {
         let members: Vec<Vec<u8>> = (0..4).map(|n| packed(packing, &record(n, b"page"))).collect();
