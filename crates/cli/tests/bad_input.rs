@@ -240,12 +240,18 @@ fn an_error_about_a_line_says_what_was_found_how_the_line_begins_and_what_mends_
 fn a_file_that_is_json_but_not_one_object_a_line_is_refused_with_the_command_that_makes_it_so() {
     let object = "{\"id\": \"a\", \"text\": \"x\"}";
     let wide: Vec<u8> = object.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let wider: Vec<u8> = object.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let reversed: Vec<u8> = object.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect();
     for (content, said) in [
         (format!("[{object}]\n").into_bytes(), ["it is a JSON array", "jq -c '.[]' < "]),
         (format!("[\n  {object},\n  {object}\n]\n").into_bytes(), ["it is a JSON array", "jq -c '.[]' < "]),
         ("{\n  \"id\": \"a\",\n  \"text\": \"x\"\n}\n".into(), ["its objects go over several lines", "jq -c '.' < "]),
         (wide.clone(), ["it looks like UTF-16", "iconv -f UTF-16LE -t UTF-8 < "]),
         ([&b"\xff\xfe"[..], &wide].concat(), ["it looks like UTF-16", "iconv -f UTF-16 -t UTF-8 < "]),
+        (wider.clone(), ["it looks like UTF-32", "iconv -f UTF-32LE -t UTF-8 < "]),
+        (reversed.clone(), ["it looks like UTF-32", "iconv -f UTF-32BE -t UTF-8 < "]),
+        ([&b"\xff\xfe\0\0"[..], &wider].concat(), ["it looks like UTF-32", "iconv -f UTF-32 -t UTF-8 < "]),
+        ([&b"\0\0\xfe\xff"[..], &reversed].concat(), ["it looks like UTF-32", "iconv -f UTF-32 -t UTF-8 < "]),
     ] {
         for name in ["p.json", "p.jsonl"] {
             let (_night, done) = run_with("", name, |path| std::fs::write(path, &content).unwrap());

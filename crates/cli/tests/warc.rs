@@ -179,6 +179,18 @@ fn a_file_that_is_not_what_its_name_says_is_a_bad_file() {
         ("a.warc.gz", Vec::new(), "it is empty, and so no gzip"),
         ("a.html.gz", Vec::new(), "it is empty, and so no gzip"),
         ("a.jsonl", gzip(line.as_bytes()), "it is gzip: rename it to"),
+        (
+            "a.jsonl.gz",
+            line.clone().into_bytes(),
+            "it is not gzip (it begins with \"{\\\"id\\\": \\\"a\\\", \\\"tex\"): rename it to",
+        ),
+        ("a.jsonl.zst", gzip(line.as_bytes()), "it is not zstd but gzip: rename it to"),
+        ("a.jsonl.zst", Vec::new(), "it is empty, and so no zstd"),
+        (
+            "a.html.gz",
+            html(&text(1, 80)).into_bytes(),
+            "it is not gzip (it begins with \"<html><head><tit\"): rename it to",
+        ),
     ] {
         let night = Night::new("");
         write(&night, name, &file);

@@ -156,14 +156,16 @@ pub async fn beginning(file: &InputFile) -> Vec<u8> {
 }
 
 /// Returns the reason why a file of the given size is refused that begins with these bytes: it is empty though its name
-/// says that it is packed, or it is packed in another way than its name says. `plain` begins files that are not packed.
+/// says that it is packed, or it is packed in another way than its name says. `plain` begins files that are not packed,
+/// behind a byte order mark and white space.
 pub fn mispacked(url: &str, size: u64, beginning: &[u8], plain: &[u8]) -> Option<String> {
     let (named, stem) = Packing::split(url);
     if size == 0 && named != Packing::Plain {
         return Some(format!("it is empty, and so no {}: fetch it again", name_of(named)));
     }
     let packed = Packing::PACKED.into_iter().find(|packing| beginning.starts_with(packing.magic()));
-    let is_plain = !plain.is_empty() && beginning.starts_with(plain);
+    let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
+    let is_plain = text.starts_with(plain);
     let (found, name) = match packed {
         Some(packing) => (packing, format!("{stem}.{}", packing.ending())),
         None if is_plain => (Packing::Plain, stem.to_owned()),
@@ -264,6 +266,8 @@ mod tests {
         for (url, beginning) in [("a.warc", &b""[..]), ("a.warc", b"WARC/1.0"), ("a.warc.gz", b"<!DOCTYPE html>")] {
             assert_eq!(mispacked(url, beginning.len() as u64, beginning, b"WARC/"), None, "{url}");
         }
+        let behind_a_mark = mispacked("a.html.zst", 9, b"\xef\xbb\xbf\n <html>", b"<").unwrap_or_default();
+        assert!(behind_a_mark.ends_with("rename it to a.html"), "{behind_a_mark}");
     }
 
     #[test]

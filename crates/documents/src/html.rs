@@ -93,7 +93,8 @@ pub fn page_text(url: &str, bytes: &[u8], mode: &HtmlText, max_bytes: u64) -> Re
 
 /// Returns the bytes of the page, or `None` if there are too many of them.
 fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> {
-    if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, bytes, b"") {
+    let beginning = &bytes[..bytes.len().min(foreign::BEGINNING)];
+    if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, beginning, b"<") {
         return Err(bad_format(url, reason));
     }
     let mut page = Vec::new();

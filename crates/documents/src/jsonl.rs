@@ -40,13 +40,20 @@ impl JsonlFile {
     async fn open(file: InputFile, columns: &DocumentColumns, context: &ReadContext) -> Result<Self> {
         let mut lines = Numbered::open(&file, context.max_line_bytes(), &ReadBytes::default()).await?;
         let wanted = WantedColumns::new(columns);
-        let beginning = lines.beginning().await?;
+        let mispacked = |packed: &[u8]| foreign::mispacked(&file.url, file.size, packed, b"{");
+        let beginning = match lines.beginning().await {
+            Ok(beginning) => beginning,
+            Err(error) => {
+                let reason = mispacked(&foreign::beginning(&file).await);
+                return Err(reason.map_or(error, |reason| bad_format(&file.url, reason)));
+            }
+        };
         let foreign = foreign::by_beginning(beginning).map(|foreign| foreign.reason(&file.url));
         // The lines of a packed file were unpacked already.
         let is_plain = Packing::of(&file.url) == Packing::Plain;
-        let mispacked = || foreign::mispacked(&file.url, file.size, beginning, b"").filter(|_| is_plain);
-        let utf16 = || jsonl_fault::utf16(&file.url, beginning);
-        if let Some(reason) = foreign.or_else(mispacked).or_else(utf16) {
+        let mispacked = || mispacked(beginning).filter(|_| is_plain);
+        let other_unicode = || jsonl_fault::other_unicode(&file.url, beginning);
+        if let Some(reason) = foreign.or_else(mispacked).or_else(other_unicode) {
             return Err(bad_format(&file.url, reason));
         }
         let begins_array = jsonl_fault::begins_array(beginning);

@@ -15,16 +15,20 @@ use crate::quarantine::BadReason;
 /// The characters of a line that a message shows.
 const SHOWN_CHARS: usize = 60;
 
-/// Returns the reason why a file is refused that is in UTF-16 by its first bytes.
-pub fn utf16(url: &str, beginning: &[u8]) -> Option<String> {
-    let charset = match beginning {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16",
-        [b'{' | b'[', 0, ..] => "UTF-16LE",
-        [0, b'{' | b'[', ..] => "UTF-16BE",
+/// Returns the reason why a file is refused that is in UTF-16 or UTF-32 by its first bytes.
+pub fn other_unicode(url: &str, beginning: &[u8]) -> Option<String> {
+    // A file in UTF-32 may begin as one in UTF-16 does.
+    let (name, charset) = match beginning {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => ("UTF-32", "UTF-32"),
+        [b'{' | b'[', 0, 0, 0, ..] => ("UTF-32", "UTF-32LE"),
+        [0, 0, 0, b'{' | b'[', ..] => ("UTF-32", "UTF-32BE"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => ("UTF-16", "UTF-16"),
+        [b'{' | b'[', 0, ..] => ("UTF-16", "UTF-16LE"),
+        [0, b'{' | b'[', ..] => ("UTF-16", "UTF-16BE"),
         _ => return None,
     };
     let command = piped(url, &format!("iconv -f {charset} -t UTF-8"));
-    Some(format!("it looks like UTF-16: write it as UTF-8, and remove this file, for example with: {command}"))
+    Some(format!("it looks like {name}: write it as UTF-8, and remove this file, for example with: {command}"))
 }
 
 /// Returns whether these bytes begin an array.
