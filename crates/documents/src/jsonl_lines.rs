@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio_util::io::StreamReader;
 
 use super::batch::{DocumentColumns, ReadBytes};
+use super::reader::warn_of_zeros;
 use crate::quarantine::BadReason;
 
 /// The lines of a file with their numbers. Blank lines are counted too, so that messages name the line that an editor
@@ -49,7 +50,7 @@ impl Numbered {
     pub async fn open(file: &InputFile, max_line_bytes: u64, read_bytes: &ReadBytes) -> Result<Self> {
         let bytes = StreamReader::new(read_bytes.stream(file).map_err(io::Error::other));
         let reader: Box<dyn AsyncBufRead + Send + Unpin> = match Packing::of(&file.url) {
-            Packing::Gzip => Box::new(gunzipped(bytes)),
+            Packing::Gzip => Box::new(gunzipped(bytes, file.url.clone())),
             Packing::Zstd => Box::new(BufReader::with_capacity(UNPACKED_BYTES, several_frames(bytes))),
             Packing::Plain => Box::new(bytes),
         };
@@ -170,15 +171,19 @@ fn cannot_read(url: &str, line: u64, error: io::Error) -> Fault {
 const UNPACKED_BYTES: usize = 64 << 10;
 
 /// Unpacks the members of a gzip file, one after another, up to the zeros that may follow them.
-fn gunzipped<R: AsyncBufRead + Send + Unpin + 'static>(bytes: R) -> impl AsyncBufRead + Send + Unpin + 'static {
-    let pieces = futures::stream::try_unfold(GzipDecoder::new(bytes), |mut member| async move {
+fn gunzipped<R: AsyncBufRead + Send + Unpin + 'static>(
+    bytes: R,
+    url: String,
+) -> impl AsyncBufRead + Send + Unpin + 'static {
+    let pieces = futures::stream::try_unfold((GzipDecoder::new(bytes), url), |(mut member, url)| async move {
         loop {
             let mut piece = BytesMut::with_capacity(UNPACKED_BYTES);
             if member.read_buf(&mut piece).await? > 0 {
-                return Ok::<_, io::Error>(Some((piece.freeze(), member)));
+                return Ok::<_, io::Error>(Some((piece.freeze(), (member, url))));
             }
             let mut rest = member.into_inner();
-            if is_padding(&mut rest).await? {
+            if let Some(n_zeros) = padding(&mut rest).await? {
+                warn_of_zeros(&url, n_zeros);
                 return Ok(None);
             }
             member = GzipDecoder::new(rest);
@@ -187,29 +192,25 @@ fn gunzipped<R: AsyncBufRead + Send + Unpin + 'static>(bytes: R) -> impl AsyncBu
     StreamReader::new(pieces.boxed())
 }
 
-/// Passes over zeros, with which tapes and block devices fill their last block. Returns whether nothing follows a member,
-/// or zeros alone.
+/// Passes over zeros, with which tapes and block devices fill their last block. Returns their number, if nothing else follows a
+/// member.
 ///
 /// # Errors
 /// The bytes cannot be read, or something follows the zeros.
-async fn is_padding<R: AsyncBufRead + Unpin>(rest: &mut R) -> io::Result<bool> {
-    let mut is_begun = false;
+async fn padding<R: AsyncBufRead + Unpin>(rest: &mut R) -> io::Result<Option<u64>> {
+    let mut n_zeros = 0;
     loop {
         let bytes = rest.fill_buf().await?;
-        let n_zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         if bytes.is_empty() {
-            return Ok(true);
+            return Ok(Some(n_zeros));
         }
-        if n_zeros < bytes.len() {
-            let is_zero = is_begun || n_zeros > 0;
-            return if is_zero {
-                Err(io::Error::other("zeros, and then other bytes, follow a member of gzip"))
-            } else {
-                Ok(false)
-            };
+        let n = bytes.iter().take_while(|&&byte| byte == 0).count();
+        n_zeros += n as u64;
+        match (n == bytes.len(), n_zeros) {
+            (true, _) => rest.consume(n),
+            (false, 0) => return Ok(None),
+            (false, _) => return Err(io::Error::other("zeros, and then other bytes, follow a member of gzip")),
         }
-        is_begun = true;
-        rest.consume(n_zeros);
     }
 }
 

@@ -113,3 +113,14 @@ pub trait DocumentReader: std::fmt::Debug + Send + Sync {
         context: &ReadContext,
     ) -> BoxStream<'static, Result<DocumentBatch>>;
 }
+
+/// Warns of zeros with which a file ends: where they are no padding, a crash has left them in place of documents.
+pub fn warn_of_zeros(url: &str, n_zeros: u64) {
+    if n_zeros > 0 {
+        tracing::warn!(
+            file = url,
+            n_zeros,
+            "passed over at its end: padding, or what a crash left in place of documents"
+        );
+    }
+}

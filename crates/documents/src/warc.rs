@@ -15,7 +15,7 @@ use nearprint_warc::{Next, Packing, RecordLimits, Records, Seam};
 use super::batch::{BATCH_ROWS, DocumentBatch, DocumentColumns, ReadContext};
 use super::foreign;
 use super::passed::PassedReason;
-use super::reader::{DocumentReader, Opened, RowFault};
+use super::reader::{DocumentReader, Opened, RowFault, warn_of_zeros};
 use super::warc_file::{FilePieces, WarcPart};
 use super::warc_page::{Page, Taken, page_of};
 use super::web_pages::Revisits;
@@ -272,6 +272,7 @@ impl Task {
 
     /// Ends the reading of a WARC file, or of a span. Only the whole WARC file can tell whether it has records.
     fn end(&self, reading: &Reading) -> Result<()> {
+        warn_of_zeros(&self.url, reading.records.n_zeros());
         match &reading.span {
             None if reading.n_records == 0 && reading.n_broken > 0 => return Err(self.without_records(&reading.part)),
             None => {}

@@ -123,6 +123,8 @@ pub struct Members<P> {
     ended: u64,
     /// The position at which the frame ends that was passed over last.
     skipped: u64,
+    /// The zeros behind the last member.
+    n_zeros: u64,
     /// The bytes that were unpacked last had been packed as they are.
     is_stored: bool,
     /// The member cannot be unpacked behind the bytes that were read.
@@ -196,7 +198,17 @@ impl<P: Pieces> Members<P> {
     /// Creates the members of a file whose pieces begin at a position.
     pub fn new(pieces: P, packing: Packing, start: u64) -> Self {
         let input = Input::new(pieces, start);
-        Self { input, packing, member: None, start, ended: start, skipped: 0, is_stored: false, is_bad: false }
+        Self {
+            input,
+            packing,
+            member: None,
+            start,
+            ended: start,
+            skipped: 0,
+            n_zeros: 0,
+            is_stored: false,
+            is_bad: false,
+        }
     }
 
     /// Returns the position at which the member begins that was read last.
@@ -207,6 +219,11 @@ impl<P: Pieces> Members<P> {
     /// Returns the position at which the member ended that was read last. A plain file ends where it was read to.
     pub fn ended(&self) -> u64 {
         if self.packing == Packing::Plain { self.input.position() } else { self.ended }
+    }
+
+    /// Returns the number of zeros behind the last member, with which the file ends.
+    pub fn n_zeros(&self) -> u64 {
+        self.n_zeros
     }
 
     /// Returns whether the bytes that were unpacked last had been packed as they are.
@@ -298,6 +315,7 @@ impl<P: Pieces> Members<P> {
                 return Ok(false);
             }
             if n == 0 {
+                self.n_zeros = self.input.position() - self.start;
                 return Ok(true);
             }
             self.input.consume(n);

@@ -283,6 +283,12 @@ impl<P: Pieces> Records<P> {
         }
     }
 
+    /// Returns the number of zeros with which a file of gzip ends, once it was read to its end.
+    #[must_use]
+    pub fn n_zeros(&self) -> u64 {
+        self.members.n_zeros()
+    }
+
     /// Returns how the span joins those beside it, once it was read to its end; `None` if that cannot be told. A span
     /// with damage joins nothing: where the reading goes on behind damage may depend on where it began.
     #[must_use]
