@@ -157,6 +157,12 @@ def test_one_of_equal_rows_stays_even_where_a_crawl_would_call_them_stubs():
     assert stubs.kept == [] and stubs.summary["by_reason"] == {"drop_stub": 30}
 
 
+@pytest.mark.parametrize("settings", [{"stubs": None}, {"stubs": {"find": None}}, {"resources": {"threads": None}, "spill_dir": None}])
+def test_a_setting_that_is_none_is_not_given(settings):
+    rows = [{"id": f"https://shop.example/p/{n}", "text": TEXT} for n in range(30)]
+    assert nearprint.dedup(rows, **settings) == nearprint.dedup(rows)
+
+
 def test_a_frame_takes_the_place_of_a_night_only_if_it_is_told_to(tmp_path):
     seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
     rows = [{"id": "a", "text": TEXT}]

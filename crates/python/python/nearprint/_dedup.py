@@ -12,7 +12,7 @@ import pathlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _nearprint
@@ -114,13 +114,14 @@ class Deduplicator:
         **settings: Any,
     ) -> None:
         self.store, self.output = (None if place is None else _place(place) for place in (store, output))
+        settings = _given(settings)
         for key, (as_it_is, instead) in INSTEAD.items():
-            if settings.pop(key, None) not in (None, as_it_is):
+            if settings.pop(key, as_it_is) != as_it_is:
                 raise ValueError(f"{key}: {instead}")
-        resources = {**{key: settings.pop(key) for key in RESOURCES if key in settings}, **(settings.pop("resources", None) or {})}
+        resources = {**{key: settings.pop(key) for key in RESOURCES if key in settings}, **settings.pop("resources", {})}
         for paths, keys in ((settings, FILES), (resources, ("spill_dir",))):
-            paths |= {key: os.path.abspath(paths[key]) for key in keys if paths.get(key) is not None}
-        references = settings.pop("references", None) or []
+            paths |= {key: os.path.abspath(paths[key]) for key in keys if key in paths}
+        references = settings.pop("references", [])
         if isinstance(references, (str, os.PathLike)):
             raise ValueError("references: a list of stores")
         self.references = [_place(place) for place in references]
@@ -201,6 +202,12 @@ class Deduplicator:
         # Documents of stores have ids of their own, which are texts.
         of_stores = bool(references) or add is not None
         return Deduplicated(given, own_id, decisions, pairs, summary, prefix, of_stores)
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that are None, and without tables that have no others."""
+    inner = {key: _given(value) if isinstance(value, Mapping) else value for key, value in settings.items()}
+    return {key: value for key, value in inner.items() if value is not None and value != {}}
 
 
 def order_of(keep: Sequence[str] | None) -> list[str]:
