@@ -51,6 +51,7 @@ pub mod fuzzing {
     pub use crate::jsonl_lines::id_and_text;
 }
 
+pub use self::parquet::id_texts;
 pub use batch::{DocumentBatch, DocumentColumns, ReadBytes, RevisitColumns, SpanRead, Unchecked};
 pub use error::Absent;
 pub use filter::{Fate, Fates, FileFilter, FilterOutput, FilterTarget, RowCounts};

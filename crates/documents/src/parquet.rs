@@ -11,6 +11,7 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use arrow::error::ArrowError;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
@@ -394,7 +395,7 @@ impl TaskReader {
         }
     }
 
-    fn in_row_group(&self, row_group: usize, error: arrow::error::ArrowError) -> Fault {
+    fn in_row_group(&self, row_group: usize, error: ArrowError) -> Fault {
         let fault = of_arrow(&self.parquet.file.url, error);
         if fault.matter() == Some(&Unreadable::Damaged) { fault.row_group(row_group) } else { fault }
     }
@@ -478,11 +479,18 @@ fn ids(url: &str, values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result
     if let Some(bytes) = values.as_binary_view_opt() {
         return Ok(strings(bytes, faults));
     }
-    if let Some(bytes) = values.as_fixed_size_binary_opt() {
-        return Ok(uuids(bytes));
+    id_texts(values).map_err(|e| of_arrow(url, e))
+}
+
+/// Returns ids, which are texts, integers or values of 16 bytes, as text. Those of 16 bytes are written as UUIDs.
+///
+/// # Errors
+/// The values have another type.
+pub fn id_texts(values: &dyn Array) -> std::result::Result<StringArray, ArrowError> {
+    match values.as_fixed_size_binary_opt().filter(|bytes| bytes.value_length() == 16) {
+        Some(bytes) => Ok(uuids(bytes)),
+        None => Ok(cast(values, &DataType::Utf8)?.as_string::<i32>().clone()),
     }
-    let text = cast(values, &DataType::Utf8).map_err(|e| of_arrow(url, e))?;
-    Ok(text.as_string::<i32>().clone())
 }
 
 /// Returns values as text. A value that is not text becomes NULL, and its row gets the reason as a fault.
@@ -504,10 +512,10 @@ fn strings(values: &BinaryViewArray, faults: &mut [Option<BadReason>]) -> String
     text.finish()
 }
 
+/// Returns values of 16 bytes as UUIDs.
 fn uuids(values: &FixedSizeBinaryArray) -> StringArray {
     let uuid = |bytes: &[u8]| {
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        // The column's type has 16 bytes.
         [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex[part].to_owned()).join("-")
     };
     values.iter().map(|value| value.map(uuid)).collect()

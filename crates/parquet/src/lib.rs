@@ -32,6 +32,7 @@ pub mod fuzzing {
 pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
 pub use error::{BadColumn, ambiguous_column, column_type, missing_column, of_arrow, of_parquet};
 pub use kernel::DeltaKernel;
+pub use page_checksums::copy_with_checksums;
 pub use paged_batches::PagedBatches;
 pub use pages::{GroupState, PagedRowGroup, ReadLimits};
 pub use parquet_file::{ParquetFile, Read, count, joined_row_groups, selection};

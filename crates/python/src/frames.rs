@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use arrow::array::{
 };
 use arrow::compute::{cast, cast_with_options, concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use nearprint_documents::id_texts;
+use nearprint_parquet::copy_with_checksums;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -23,6 +26,8 @@ use crate::output::{Array, Table};
 
 /// The bytes of a row group, in memory.
 const ROW_GROUP_BYTES: usize = 64 << 20;
+/// The number of rows after which the writer looks whether a row group is full.
+const STEP_ROWS: usize = 1024;
 
 /// Writes columns of a table as a Parquet file, and returns the number of rows. `ids` is the name of a column that is added
 /// before them: the numbers of the rows, whose order as texts is that of the numbers; or None.
@@ -38,6 +43,7 @@ pub(crate) fn write_columns(
     let input = Input::of("frame", table).map_err(|e| e.raised(py))?;
     interruptible(py, move |cancelled| {
         let (mut writer, mut n_rows) = (None::<ArrowWriter<File>>, 0);
+        let unchecked = path.with_extension("unchecked");
         for array in input.tables() {
             let batch = chosen(&array?, &columns)?;
             let batch = match &ids {
@@ -47,29 +53,45 @@ pub(crate) fn write_columns(
             n_rows += batch.num_rows();
             let writer = match &mut writer {
                 Some(writer) => writer,
-                None => writer.insert(create(&path, &batch.schema())?),
+                None => writer.insert(create(&unchecked, &batch.schema())?),
             };
-            writer.write(&batch).map_err(|e| at_path(&path, &e))?;
-            if writer.in_progress_size() >= ROW_GROUP_BYTES {
-                writer.flush().map_err(|e| at_path(&path, &e))?;
+            for at in (0..batch.num_rows()).step_by(STEP_ROWS) {
+                let rows = batch.slice(at, STEP_ROWS.min(batch.num_rows() - at));
+                writer.write(&rows).map_err(|e| at_path(&unchecked, &e))?;
+                if writer.in_progress_size() >= ROW_GROUP_BYTES {
+                    writer.flush().map_err(|e| at_path(&unchecked, &e))?;
+                }
             }
             if cancelled.is_set() {
                 break;
             }
         }
         if let Some(writer) = writer {
-            writer.close().map_err(|e| at_path(&path, &e))?;
+            add_checksums(writer, &unchecked, &path)?;
         }
         Ok(n_rows)
     })
 }
 
 fn create(path: &Path, schema: &SchemaRef) -> Result<ArrowWriter<File>> {
-    // The file is read once, and soon.
-    let properties =
-        WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).set_dictionary_enabled(false);
+    let file = File::options().read(true).write(true).create_new(true).open(path).map_err(|e| at_path(path, &e))?;
+    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties())).map_err(|e| at_path(path, &e))
+}
+
+/// Ends a file, and moves it to `path` with checksums of its pages, which a night looks for.
+fn add_checksums(writer: ArrowWriter<File>, unchecked: &Path, path: &Path) -> Result<()> {
+    let written = writer.into_inner().map_err(|e| at_path(unchecked, &e))?;
     let file = File::create_new(path).map_err(|e| at_path(path, &e))?;
-    ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build())).map_err(|e| at_path(path, &e))
+    let sink = BufWriter::with_capacity(1 << 20, file);
+    let sink = copy_with_checksums(&written, sink, properties()).map_err(|e| at_path(path, &e))?;
+    sink.into_inner().map_err(|e| at_path(path, &e))?;
+    std::fs::remove_file(unchecked).map_err(|e| at_path(unchecked, &e))
+}
+
+/// Returns the properties of a file that is read once, and soon.
+fn properties() -> WriterProperties {
+    let builder = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED);
+    builder.set_dictionary_enabled(false).build()
 }
 
 fn at_path(path: &Path, error: &dyn std::fmt::Display) -> Problem {
@@ -83,22 +105,24 @@ fn chosen(table: &StructArray, columns: &[String]) -> Result<RecordBatch> {
             let there = table.column_names().join(", ");
             Problem::value(format!("frame: no column '{name}', it has: {there}"))
         };
-        let array = table.column_by_name(name).ok_or_else(missing)?;
-        let array = match array.data_type() {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                Texts::of("frame", array)?;
-                Arc::clone(array)
-            }
-            // What a dictionary refers to is written out.
-            DataType::Dictionary(_, values) => cast(array, values)?,
-            DataType::Null => cast(array, &DataType::Utf8)?,
-            _ => Arc::clone(array),
-        };
+        let array = written_out(table.column_by_name(name).ok_or_else(missing)?)?;
+        if array.data_type().is_string() {
+            Texts::of("frame", &array)?;
+        }
         Ok((Field::new(name, array.data_type().clone(), true), array))
     };
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) =
         columns.iter().map(column).collect::<Result<Vec<_>>>()?.into_iter().unzip();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
+}
+
+/// Returns a column as a file of documents may have it.
+fn written_out(array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match array.data_type() {
+        DataType::Dictionary(_, values) => cast(array, values)?,
+        DataType::Null => cast(array, &DataType::Utf8)?,
+        _ => Arc::clone(array),
+    })
 }
 
 /// Returns the table with a column of the numbers of its rows before the others. As texts they have one length.
@@ -144,8 +168,7 @@ pub(crate) fn rows_of(py: Python<'_>, table: &Bound<'_, Table>, ids: &Bound<'_, 
         let rows: HashMap<&str, u32> = known.iter().flatten().zip(0..).collect();
         let mut found = Vec::with_capacity(known.len());
         for array in ids.columns() {
-            let texts = cast(&array?, &DataType::Utf8)?;
-            for id in texts.as_string::<i32>() {
+            for id in &id_texts(&written_out(&array?)?)? {
                 let row = id.and_then(|id| rows.get(id).copied());
                 found.push(row.ok_or_else(|| Problem::bug(&format!("no decision about {id:?}")))?);
             }

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import uuid
 
 import duckdb
 import nearprint
@@ -149,6 +150,16 @@ def test_ids_of_stores_stay_texts_and_large_ids_stay_numbers(tmp_path):
     assert set(decided["cluster_id"]) <= {2**63 + 1, 2**63 + 2}
 
 
+@pytest.mark.parametrize("of_type", [pa.binary(16), pa.uuid()])
+def test_ids_of_16_bytes_are_uuids_also_in_a_frame_that_is_added(tmp_path, of_type):
+    ids = [uuid.UUID(int=n) for n in range(2)]
+    rows = pa.table({"id": pa.array([id.bytes for id in ids], of_type), "text": [TEXT, TEXT.upper()]})
+    seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
+    for found in (nearprint.Deduplicator().dedup(rows), seen.dedup(rows, add="2026-11-20")):
+        assert found.frame["canonical_id"].to_pylist() == [None, str(ids[0])]
+        assert found.kept["id"].to_pylist() == rows["id"].to_pylist()[:1]
+
+
 def test_one_of_equal_rows_stays_even_where_a_crawl_would_call_them_stubs():
     rows = [{"id": f"https://shop.example/p/{n}", "text": TEXT} for n in range(30)]
     found = nearprint.Deduplicator().dedup(rows)
@@ -192,6 +203,11 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
     for spill in ({"spill_dir": "spill"}, {"resources": {"spill_dir": "spill"}}):
         (row,) = nearprint.dedup([TEXT], stop_words="stop.txt", **spill)
         assert row["decision"] == "keep"
+
+
+def test_a_night_of_a_frame_warns_of_nothing(caplog):
+    nearprint.dedup(made(60))
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == []
 
 
 KILLED = """
