@@ -117,14 +117,9 @@ pub(crate) fn sketch<'py>(
     like(text, Array::new("sketch", sketches))
 }
 
-/// Returns a column of results: for a column of pandas as one of pandas, with its index, because pandas would take any other
-/// object for the value of each row.
+/// Returns a column of results in the form of a given one: for a column of pandas as one of pandas.
 fn like<'py>(given: &Bound<'py, PyAny>, column: Array) -> PyResult<Bound<'py, PyAny>> {
     let column = Bound::new(given.py(), column)?.into_any();
-    let module = given.get_type().module()?;
-    if !module.to_str()?.starts_with("pandas") {
-        return Ok(column);
-    }
     given.py().import("nearprint._frames")?.call_method1("like", (given, column))
 }
 

@@ -235,6 +235,17 @@ def test_what_a_process_leaves_that_a_signal_ended_is_removed_by_the_next_one(tm
         (ValueError, "no column 'text', it has: id, body", lambda: nearprint.dedup(pd.DataFrame({"id": [1], "body": ["x"]}))),
         (ValueError, "no column 'score'", lambda: nearprint.dedup(pd.DataFrame({"id": [1], "text": ["x"]}), keep=["score desc"])),
         (ValueError, "has a column 'reason' already", lambda: nearprint.dedup(pl.DataFrame({"text": ["x"], "reason": ["y"]}))),
+        (TypeError, "give a frame of pandas", lambda: nearprint.dedup(np.array([TEXT]))),
+        (TypeError, "give a frame of pandas", lambda: nearprint.dedup(pd.array([TEXT]))),
+        (TypeError, "give a frame of pandas", lambda: nearprint.dedup(pd.DataFrame({"text": [TEXT]}).groupby("text"))),
+        (TypeError, "give a frame of pandas", lambda: nearprint.dedup(pl.col("text"))),
+        (TypeError, "text: 0 is no text", lambda: nearprint.dedup(pd.DataFrame([[TEXT]]), text=0)),
+        (TypeError, "id: 0 is no text", lambda: nearprint.dedup(pd.DataFrame([[TEXT]], columns=["text"]), id=0)),
+        (TypeError, "keep: 3 is no text", lambda: nearprint.dedup([TEXT], keep=[3])),
+        (TypeError, "keep: 3 is no text", lambda: nearprint.dedup([TEXT], keep=3)),
+        (ValueError, "several columns have the name 'text'", lambda: nearprint.dedup(pd.DataFrame([[TEXT, TEXT]], columns=["text", "text"]))),
+        (ValueError, "several columns have the name 'text'", lambda: nearprint.dedup(pa.table([[TEXT], [TEXT]], names=["text", "text"]))),
+        (ValueError, "no column 'ulr', it has: url, text", lambda: nearprint.dedup([{"url": "a", "text": TEXT}], id="ulr")),
         (ValueError, "max_bad_rows: each row", lambda: nearprint.dedup([TEXT], max_bad_rows=1)),
         (ValueError, "on_duplicate_id: each row", lambda: nearprint.Deduplicator(on_duplicate_id="keep_first")),
         (ValueError, "name the column with id=", lambda: nearprint.dedup([TEXT], id_column="url")),
@@ -271,6 +282,77 @@ def test_an_order_of_one_term_may_be_a_text():
     rows = [{"text": TEXT, "score": 1}, {"text": TEXT.upper(), "score": 2}]
     assert nearprint.dedup(rows, keep="score desc") == nearprint.dedup(rows, keep=["score desc"])
     assert [row["decision"] for row in nearprint.dedup(rows, keep="score desc")] == ["drop", "keep"]
+
+
+CATEGORIES = ["low", "mid", "high"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        lambda values: pd.DataFrame({"text": TEXT, "grade": pd.Categorical(values, CATEGORIES, ordered=True)}),
+        lambda values: pl.DataFrame({"text": TEXT, "grade": pl.Series(values, dtype=pl.Enum(CATEGORIES))}),
+        lambda values: pa.table({"text": [TEXT] * 2, "grade": pa.array(values).dictionary_encode()}),
+        lambda values: duckdb.sql(f"SELECT '{TEXT}' AS text, unnest({values})::ENUM('low', 'mid', 'high') AS grade"),
+    ],
+)
+def test_categories_are_not_compared_as_texts(frame):
+    with pytest.raises(ValueError, match="keep: column 'grade' has categories"):
+        nearprint.dedup(frame(["low", "high"]), keep="grade desc")
+    assert len(nearprint.dedup(frame(["low", "high"]))) == 2
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_results_stay_with_their_rows_whatever_the_caller_does_to_the_frame():
+    texts = [TEXT, TEXT.upper(), "Another page about something else, which nobody wrote before it."]
+    frame = pd.DataFrame({"text": texts, "n": [3, 2, 1]})
+    found = nearprint.Deduplicator().dedup(frame)
+    frame.sort_values("n", inplace=True)
+    frame["text"] = "x"
+    frame.drop(frame.index[0], inplace=True)
+    assert list(found.frame["text"]) == texts and list(found.kept["n"]) == [3, 1]
+    frame = pl.DataFrame({"text": texts, "n": [3, 2, 1]})
+    found = nearprint.Deduplicator().dedup(frame)
+    frame.drop_in_place("n")
+    assert found.kept["n"].to_list() == [3, 1]
+    rows = [{"text": text} for text in texts]
+    found = nearprint.Deduplicator().dedup(rows)
+    rows.reverse()
+    assert [row["text"] for row in found.kept] == [texts[0], texts[2]]
+
+
+def test_a_column_may_be_named_row():
+    rows = pd.DataFrame({"row": [TEXT, TEXT.upper()], "row_": [1, 2]})
+    found = nearprint.dedup(rows, text="row", keep="row_ desc")
+    assert list(found["decision"]) == ["drop", "keep"] and found["canonical_id"][0] == 1
+
+
+class Pages(pd.DataFrame):
+    @property
+    def _constructor(self):
+        return Pages
+
+
+def test_types_that_are_derived_from_a_frame_are_frames():
+    pages = Pages({"text": [TEXT, TEXT.upper()]})
+    found = nearprint.Deduplicator().dedup(pages)
+    assert type(found.frame) is type(found.kept) is Pages and list(found.kept["text"]) == [TEXT]
+
+
+class Column(pd.Series):
+    @property
+    def _constructor(self):
+        return Column
+
+
+def test_a_column_of_a_derived_type_gets_a_series_with_its_index():
+    assert list(nearprint.fingerprint(Column([TEXT], index=["a"])).index) == ["a"]
+
+
+@pytest.mark.parametrize("texts", [[], [float("nan")], [None]])
+def test_a_frame_of_pandas_may_have_no_text_at_all(texts):
+    assert list(nearprint.dedup(pd.DataFrame({"text": texts}))["decision"]) == ["skip"] * len(texts)
+    assert list(nearprint.dedup(pd.DataFrame({"text": texts}, dtype="float64"))["decision"]) == ["skip"] * len(texts)
 
 
 def test_a_prefix_keeps_new_columns_apart():

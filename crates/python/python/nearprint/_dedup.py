@@ -156,17 +156,26 @@ class Deduplicator:
             ValueError: `add` is given, and there is no store, no column of ids, or no output in a folder of this machine; or
                 `replace` or `late` is given without it.
         """
+        keep = list(keep) if isinstance(keep, (list, tuple)) else [] if keep is None else [keep]
+        for argument, name in (("text", text), ("id", "" if id is None else id), *(("keep", term) for term in keep)):
+            if not isinstance(name, str):
+                raise TypeError(f"{argument}: {name!r} is no text, and columns are named by texts: rename it, as with frame.rename(columns=str)")
         given = frame_of(frame, text)
-        keep = [keep] if isinstance(keep, str) else keep
-        own_id = id if id in given.columns() else None
+        there = given.columns()
+        # A column that the caller has not named may be missing.
+        own_id = None if id == "id" and id not in there else id
         wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep)]))
-        missing = [name for name in wanted if name not in given.columns()]
-        if missing:
-            there = ", ".join(map(str, given.columns()))
-            raise ValueError(f"frame: no column '{missing[0]}', it has: {there}")
+        for name in wanted:
+            if name not in there:
+                raise ValueError(f"frame: no column '{name}', it has: {', '.join(map(str, there))}")
+            if there.count(name) > 1:
+                raise ValueError(f"frame: several columns have the name '{name}': rename all but one")
+        for name in order_of(keep):
+            if given.has_categories(name):
+                raise ValueError(f"keep: column '{name}' has categories, whose own order is not known here: make it one of numbers, or of texts")
         references = [*([self.store] if self.store and add is None else []), *self.references]
         names = [*ALWAYS, *(WITH_STORE if references else []), *(OF_STORE if add is not None else [])]
-        taken = [prefix + name for name in names if prefix + name in given.columns()]
+        taken = [prefix + name for name in names if prefix + name in there]
         if taken:
             raise ValueError(f"frame: it has a column '{taken[0]}' already: name the new ones with prefix=, such as prefix='near_'")
         if add is not None and (self.store is None or self.output is None or own_id is None):
@@ -175,18 +184,23 @@ class Deduplicator:
             raise ValueError(f"add: the results are read from the output, which must be a folder of this machine: {self.output}")
         if add is None and (replace or late):
             raise ValueError("replace, late: they are about the night of a store: give its date with add=")
+        ids = own_id
+        if ids is None:
+            # The numbers of the rows are in a column of their own.
+            ids = "row"
+            while ids in wanted:
+                ids += "_"
         with _folder(self.settings) as folder:
             night = night_of(add) if add is not None else NIGHT
             place = folder / "documents" / f"dt={night}"
             place.mkdir(parents=True)
-            table, numbers = given.table(wanted), ROW if own_id is None else None
             rows = place / "rows.parquet"
-            n_rows = _nearprint.write_columns(table, wanted, rows, numbers)
+            n_rows = _nearprint.write_columns(given.table(wanted), wanted, rows, ids if own_id is None else None)
             places: dict[str, str | None] = {"store": str(folder / "store"), "output": str(folder / "results")}
             if add is not None:
                 places = {"store": self.store, "output": self.output}
             job = {**self.settings, **places, "references": references or None, "documents": str(folder / "documents"), "text_column": text}
-            job |= {"id_column": own_id if own_id is not None else ROW, "keep": list(keep) if keep is not None else None}
+            job |= {"id_column": ids, "keep": keep or None}
             path = folder / "job.toml"
             if add is None:
                 # A stub leaves a page with its earlier text, and a frame has none.
@@ -210,9 +224,9 @@ def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in inner.items() if value is not None and value != {}}
 
 
-def order_of(keep: Sequence[str] | None) -> list[str]:
+def order_of(keep: Sequence[str]) -> list[str]:
     """The columns of a keep order. The length of a text is none."""
-    names = [term.split()[0] for term in keep or () if term.split()]
+    names = [term.split()[0] for term in keep if term.split()]
     return [name for name in names if name != "length"]
 
 
@@ -232,8 +246,6 @@ INSTEAD = {
     "keep": (None, "say which of near rows stays with keep= of dedup"),
 }
 """Keys of a job file that have no meaning for a frame, each with the value that it has for one, and what to do instead."""
-ROW = "row"
-"""The column of the numbers of rows, which are the ids of rows without ids."""
 
 
 class Deduplicated:

@@ -18,18 +18,24 @@ def frame_of(given: Any, text: str) -> Frame:
     Raises:
         TypeError: it is nothing of these.
     """
-    kind = type(given)
-    library = kind.__module__.partition(".")[0].lstrip("_")
     if isinstance(given, (list, tuple)):
         return _List(given, text)
     for of in (_Pandas, _Polars, _Arrow, _DuckDB):
-        if library == of.library:
+        if _is_of(given, of.library, of.kinds):
             return of(given, text)
-    raise TypeError(f"frame: {kind.__module__}.{kind.__qualname__}: give a frame of pandas, Polars, pyarrow or DuckDB, or a list")
+    kind = type(given)
+    raise TypeError(f"frame: {kind.__module__}.{kind.__qualname__}: give a frame of pandas, Polars, pyarrow or DuckDB, a column, or a list")
+
+
+def _is_of(given: Any, library: str, kinds: tuple[str, ...]) -> bool:
+    """Whether a value has one of these types of a library, or a type that is derived from one."""
+    return any(kind.__name__ in kinds and kind.__module__.partition(".")[0].lstrip("_") == library for kind in type(given).__mro__)
 
 
 class Frame:
-    """Rows with a text each, in the form of some library. `given` is what the caller has given, `frame` a table of it."""
+    """Rows with a text each, in the form of some library. `given` is what the caller has given, `frame` a table of it. What the
+    caller changes afterwards changes neither.
+    """
 
     def __init__(self, given: Any, frame: Any) -> None:
         self.given, self.frame = given, frame
@@ -48,6 +54,10 @@ class Frame:
         """The type of the integers that a column has, "int64" or "uint64"; None for other columns. Ids of a night are texts."""
         raise NotImplementedError
 
+    def has_categories(self, name: str) -> bool:
+        """Whether the values of a column are categories, which may have an order of their own."""
+        return False
+
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         """The frame with more columns, in its own form."""
         raise NotImplementedError
@@ -65,7 +75,7 @@ class _List(Frame):
     """Texts, or dictionaries."""
 
     def __init__(self, given: Any, text: str) -> None:
-        super().__init__(given, [dict(row) if isinstance(row, dict) else {text: row} for row in given])
+        super().__init__(list(given), [dict(row) if isinstance(row, dict) else {text: row} for row in given])
         self.names = list(dict.fromkeys(name for row in self.frame for name in row)) or [text]
 
     def columns(self) -> list[str]:
@@ -95,9 +105,10 @@ class _List(Frame):
 
 
 class _Pandas(Frame):
-    library = "pandas"
+    library, kinds = "pandas", ("DataFrame", "Series", "Index")
 
     def __init__(self, given: Any, text: str) -> None:
+        given = given.copy()
         super().__init__(given, given if hasattr(given, "columns") else given.to_frame(name=text))
         self.text = text
 
@@ -110,6 +121,9 @@ class _Pandas(Frame):
     def integers(self, name: str) -> str | None:
         dtype = self.frame[name].dtype
         return {"i": "int64", "u": "uint64"}.get(dtype.kind)
+
+    def has_categories(self, name: str) -> bool:
+        return hasattr(self.frame[name], "cat")
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         return self.frame.assign(**{name: to_pandas(column).set_axis(self.frame.index) for name, column in columns.items()})
@@ -124,12 +138,13 @@ class _Pandas(Frame):
 
 
 class _Polars(Frame):
-    library = "polars"
+    library, kinds = "polars", ("DataFrame", "LazyFrame", "Series")
 
     def __init__(self, given: Any, text: str) -> None:
         self.is_lazy, self.text = hasattr(given, "collect"), text
         # Whoever asks a lazy frame for its columns has it computed.
         self.is_column = not self.is_lazy and not hasattr(given, "columns")
+        given = given.clone()
         frame = given.collect() if self.is_lazy else given
         super().__init__(given, frame.alias(text).to_frame() if self.is_column else frame)
 
@@ -138,6 +153,11 @@ class _Polars(Frame):
         if not dtype.is_integer():
             return None
         return "uint64" if dtype.is_unsigned_integer() else "int64"
+
+    def has_categories(self, name: str) -> bool:
+        import polars as pl
+
+        return isinstance(self.frame[name].dtype, (pl.Categorical, pl.Enum))
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         made = self.frame.with_columns([to_polars(column).alias(name) for name, column in columns.items()])
@@ -156,7 +176,7 @@ class _Polars(Frame):
 
 
 class _Arrow(Frame):
-    library = "pyarrow"
+    library, kinds = "pyarrow", ("Table", "RecordBatch", "RecordBatchReader", "Array", "ChunkedArray")
 
     def __init__(self, given: Any, text: str) -> None:
         import pyarrow as pa
@@ -180,6 +200,11 @@ class _Arrow(Frame):
             return None
         return "uint64" if pa.types.is_unsigned_integer(of) else "int64"
 
+    def has_categories(self, name: str) -> bool:
+        import pyarrow as pa
+
+        return pa.types.is_dictionary(self.frame.schema.field(name).type)
+
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         made = self.frame
         for name, column in columns.items():
@@ -198,7 +223,7 @@ class _Arrow(Frame):
 class _DuckDB(_Arrow):
     """A relation. It is a question: asked again, it may give its rows in another order. So it is asked once."""
 
-    library = "duckdb"
+    library, kinds = "duckdb", ("DuckDBPyRelation",)
 
     def __init__(self, given: Any, text: str) -> None:
         super().__init__(given.to_arrow_table(), text)
@@ -220,6 +245,9 @@ class _DuckDB(_Arrow):
 
 def _of_pandas(series: Any) -> Any:
     """A column of pandas for Arrow. Without pyarrow, pandas cannot give it."""
+    if series.dtype.kind == "f" and series.isna().all():
+        # A column without any value may have been one of texts.
+        return [None] * len(series)
     try:
         import pyarrow as pa
     except ImportError:
@@ -247,7 +275,11 @@ def to_pandas(result: Any) -> Any:
 
 
 def like(given: Any, column: Any) -> Any:
-    """A column of results for a column of pandas: as one of pandas, with its index."""
+    """A column of results: for a column of pandas as one of pandas, with its index, because pandas would take any other object for the
+    value of each row.
+    """
+    if not _is_of(given, _Pandas.library, _Pandas.kinds):
+        return column
     series = to_pandas(column)
     return series.set_axis(given.index) if hasattr(given, "index") else series
 
