@@ -135,6 +135,17 @@ def test_a_frame_is_decided_against_a_store_and_added_to_it(tmp_path):
         seen.dedup([TEXT], add="2026-11-22")
 
 
+def test_a_night_of_a_frame_has_no_files_for_commands_that_read_texts(tmp_path):
+    places = {"store": str(tmp_path / "store"), "output": str(tmp_path / "results")}
+    nearprint.Deduplicator(**places).dedup([{"id": "a", "text": TEXT}, {"id": "b", "text": TEXT}], add="2026-11-20")
+    with pytest.raises(nearprint.Error) as raised:
+        nearprint.audit(places)
+    assert str(raised.value) == "nearprint audit: unmeasured (n_not_found: 1): the summary of this error says more"
+    assert raised.value.kind == "input_missing" and raised.value.summary["unmeasured"]["n_not_found"] == 1
+    with pytest.raises(nearprint.Error, match="no input file"):
+        nearprint.filter(places, tmp_path / "texts", dt="2026-11-20")
+
+
 def test_ids_of_stores_stay_texts_and_large_ids_stay_numbers(tmp_path):
     seen = nearprint.Deduplicator(tmp_path / "store", tmp_path / "results")
     seen.dedup([{"id": "a", "text": TEXT}], add="2026-11-20")
@@ -278,6 +289,59 @@ def test_repeated_ids_are_told_by_their_rows_with_a_remedy_that_works():
     assert list(nearprint.dedup(frame, id=None)["decision"]) == ["keep", "drop", "drop"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "settings", "said"),
+    [
+        ([{"id": "a", "text": TEXT}, {"id": None, "text": TEXT}], {}, "first: row 1: column 'id' has no value: fill the column, or use the numbers"),
+        ([TEXT, TEXT * 100], {"max_doc_bytes": 1000}, "first: row 1: its text has more bytes than max_doc_bytes"),
+        ([{"text": TEXT, "n": 2**63}], {"keep": "n desc"}, "first: row 0: a value for keep is above"),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_told_by_its_number_with_a_remedy_that_works(rows, settings, said):
+    with pytest.raises(nearprint.Error) as raised:
+        nearprint.dedup(rows, **settings)
+    assert said in str(raised.value) and raised.value.kind == "bad_data"
+    assert not any(word in str(raised.value) for word in ["rows.parquet", "max_bad_rows", "allowed"])
+
+
+PLACES = {"documents": "crawl", "store": "store", "output": "results"}
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("profile: no such name: use default", lambda: nearprint.dedup([TEXT], profile="no-such-profile")),
+        ("unknown key 'no_such_key'", lambda: nearprint.dedup([TEXT], no_such_key=3)),
+        ("resources.threads: invalid value", lambda: nearprint.dedup([TEXT], threads=-1)),
+        ("profile: no such name", lambda: nearprint.run({**PLACES, "profile": "no-such-profile"}, "2026-11-20")),
+        ("profile: no such name", lambda: nearprint.report({**PLACES, "profile": "no-such-profile"})),
+    ],
+)
+def test_a_wrong_setting_is_a_value_error_that_names_no_file(said, call):
+    with pytest.raises(ValueError, match=f"^{said}") as raised:
+        call()
+    error = raised.value
+    assert isinstance(error, nearprint.Error) and (error.kind, error.exit_code, error.file, error.row) == ("config", 78, None, None)
+
+
+def test_a_wrong_option_of_a_night_is_a_value_error(job):
+    with pytest.raises(ValueError) as raised:
+        nearprint.run(job, "2026-11-20", threads=-1)
+    assert isinstance(raised.value, nearprint.Error) and raised.value.kind == "usage"
+
+
+def test_a_column_of_a_wrong_type_is_told_as_one_of_the_frame():
+    with pytest.raises(nearprint.Error) as raised:
+        nearprint.dedup([{"text": 3}])
+    assert str(raised.value).startswith("frame: column 'text' is UInt64, expected string")
+    assert (raised.value.column, raised.value.file) == ("text", None)
+
+
+def test_a_folder_to_spill_to_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match=f"spill_dir: {tmp_path}/no: No such file or directory: name a folder"):
+        nearprint.dedup([TEXT], spill_dir=tmp_path / "no")
+
+
 def test_an_order_of_one_term_may_be_a_text():
     rows = [{"text": TEXT, "score": 1}, {"text": TEXT.upper(), "score": 2}]
     assert nearprint.dedup(rows, keep="score desc") == nearprint.dedup(rows, keep=["score desc"])
@@ -409,6 +473,8 @@ def test_commands_are_functions_that_return_their_summaries(tmp_path):
     assert nearprint.check(job)["status"] == "sound"
     kept = pq.read_table(next((tmp_path / "texts").rglob("*.parquet"))).to_pylist()[0]
     assert nearprint.query(job, kept["text"])["matches"][0]["id"] == kept["id"]
+    with pytest.raises(nearprint.Error, match="the document '5'"):
+        nearprint.explain(job, 5)
     with pytest.raises(nearprint.Error) as raised:
         nearprint.report(job, "2026-11-18")
     assert (raised.value.exit_code, raised.value.kind) == (66, "input_missing")

@@ -22,16 +22,24 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
     with job_file(config) as (path, open_files):
         line = [sys.executable, "-m", "nearprint", command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
         done = subprocess.run(line, capture_output=True, text=True, check=False, pass_fds=open_files)
-    lines = done.stdout.strip().splitlines()
-    kind = KINDS.get(done.returncode, "other")
-    try:
-        said = json.loads(lines[-1])
-    except (IndexError, ValueError):
-        raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind=kind, exit_code=done.returncode) from None
-    summary = Summary.of(said, config)
-    if done.returncode == 0:
+        lines = done.stdout.strip().splitlines()
+        kind = KINDS.get(done.returncode, "other")
+        try:
+            said = json.loads(lines[-1])
+        except (IndexError, ValueError):
+            raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind=kind, exit_code=done.returncode) from None
+        summary = Summary.of(said, config)
+        if done.returncode != 0:
+            raise Error(_message(command, summary), kind=kind, exit_code=done.returncode, summary=summary)
         return summary
-    raise Error(str(summary.get("error", done.stderr.strip())), kind=kind, exit_code=done.returncode, summary=summary)
+
+
+def _message(command: str, summary: Summary) -> str:
+    """Why a command has failed. One that has done its work and found something bad has no error."""
+    if "error" in summary:
+        return str(summary["error"])
+    counts = ", ".join(f"{name}: {n}" for name, n in summary.get("unmeasured", {}).items() if n)
+    return f"nearprint {command}: {summary['status']}{f' ({counts})' if counts else ''}: the summary of this error says more"
 
 
 def report(config: Config, dt: Night = "latest", **options: Option) -> Summary:
@@ -49,13 +57,17 @@ def filter(config: Config, output: str | os.PathLike[str], dt: Night | None = No
     return _run("filter", config, {"output": os.fspath(output), "dt": night, "as": texts}, options)
 
 
-def explain(config: Config, *ids: str, **options: Option) -> Summary:
+def explain(config: Config, *ids: str | int, **options: Option) -> Summary:
     """Explain what became of a document in each night, or why two documents are near-duplicates or not."""
-    return _run("explain", config, {}, options, *ids)
+    return _run("explain", config, {}, options, *map(str, ids))
 
 
 def audit(config: Config, dt: Night = "latest", **options: Option) -> Summary:
-    """Draw documents that a night dropped, for people to look at."""
+    """Draw documents that a night dropped, for people to look at.
+
+    Raises:
+        Error: no text of a document that was drawn can be read; `unmeasured` in `summary` says why.
+    """
     return _run("audit", config, {"dt": night_of(dt)}, options)
 
 

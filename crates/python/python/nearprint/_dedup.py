@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _nearprint
-from ._error import Error
+from ._error import Error, of_settings, retold
 from ._frames import Frame, frame_of
 from ._job import arguments_of, job_text, night_of
 from ._progress import Watch, watching
@@ -71,7 +71,7 @@ def dedup(
     Raises:
         TypeError: `frame` is none of these.
         ValueError: the frame lacks a column, or has one of the new names already; or a setting has no meaning for frames.
-        Error: two rows have one id, or whatever else makes a night fail.
+        Error: two rows have one id, or whatever else makes a night fail. That of a setting is a `ValueError` too.
 
     >>> import nearprint
     >>> line = "The quick brown fox jumps over the lazy dog near the old river bank."
@@ -207,7 +207,7 @@ class Deduplicator:
                 job = {"stubs": {"find": False}, **job}
             path.write_text(job_text({**job, "create_store": True, "allow_empty": n_rows == 0}), encoding="utf-8")
             arguments = ["--config", str(path), "--dt", night, "--no-breakers", *arguments_of({"replace": replace, "late": late})]
-            with watching(progress) as called, _told_of_rows(rows):
+            with watching(progress) as called, _told_of_frame(path, rows, ids):
                 summary = Summary.of(_nearprint.run(arguments, progress=called), job)
             files = pathlib.Path(str(places["output"]))
             of_night = f"dt={night}/*{summary['generation']}*.parquet"
@@ -346,7 +346,12 @@ def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
     later night removes it if this process dies.
     """
     parent = settings.get("resources", {}).get("spill_dir")
-    made = pathlib.Path(tempfile.mkdtemp(prefix="nearprint-", dir=parent)).resolve()
+    try:
+        made = pathlib.Path(tempfile.mkdtemp(prefix="nearprint-", dir=parent)).resolve()
+    except OSError as error:
+        if parent is None:
+            raise
+        raise ValueError(f"spill_dir: {parent}: {error.strerror}: name a folder in which files can be made") from None
     folder = made.with_name(f"nearprint-{base64.b32encode(os.urandom(15)).decode().lower()}")
     lock = os.open(made, os.O_RDONLY)
     try:
@@ -364,17 +369,35 @@ def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
 
 
 @contextlib.contextmanager
-def _told_of_rows(rows: pathlib.Path) -> Iterator[None]:
-    """Tells of rows of the frame whose ids repeat. A night would tell of its file, and ask which row of an id stays."""
+def _told_of_frame(job: pathlib.Path, rows: pathlib.Path, id: str) -> Iterator[None]:
+    """Tells errors as those of the frame and of the settings. A night would tell of its files, and offer keys that leave rows out."""
     try:
         yield
-    except Error as error:
-        reason, advised, _ = str(error).partition(": make ids unique, or say which row")
-        if not advised:
-            raise
-        reason = re.sub(re.escape(str(rows)) + r" row (\d+)", lambda row: f"row {int(row[1]) - 1}", reason)
-        remedy = "give the rows different ids, or none (id=None); the first row is row 0"
-        raise Error(f"{reason}: {remedy}", kind=error.kind, exit_code=error.exit_code) from None
+    except Error as raised:
+        error = of_settings(raised, str(job))
+        message = _of_frame(str(error), str(rows), id)
+        raise (error if message == str(error) else retold(error, message)) from None
+
+
+def _of_frame(message: str, rows: str, id: str) -> str:
+    """The message about the file of a frame as one about the frame."""
+    message = re.sub(re.escape(rows) + r" row (\d+)", lambda row: f"row {int(row[1]) - 1}", message)
+    repeated, is_of_ids, _ = message.partition(": make ids unique, or say which row")
+    if is_of_ids:
+        return f"{repeated}: give the rows different ids, or none (id=None); the first row is row 0"
+    bad = re.fullmatch(r"(.* cannot be used), 0 allowed (\(.*\); first: row \d+): (\w+): .*", message, re.DOTALL)
+    if bad:
+        what = BAD_ROWS.get(bad[3], f"{bad[3]}: mend the row").format(id=id)
+        return f"{bad[1]} {bad[2]}: {what}; the first row is row 0"
+    return re.sub(re.escape(rows) + ": ", "frame: ", message)
+
+
+BAD_ROWS = {
+    "null_id": "column '{id}' has no value: fill the column, or use the numbers of the rows (id=None)",
+    "too_large": "its text has more bytes than max_doc_bytes, or its id or a value for keep has more than 64 KiB: raise max_doc_bytes, or shorten them",
+    "wrong_type": "a value for keep is above 2**63 - 1, or is a time that microseconds cannot count: make the column one of floats",
+}
+"""What is wrong with a row of a frame, by the reason of the night."""
 
 
 MARKER = ".nearprint-temporary-folder"

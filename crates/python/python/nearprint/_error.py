@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 KINDS = {
@@ -30,6 +31,8 @@ class Error(Exception):
         column: the column of the file, or None.
         row: the row or line of the file, counted from 1, or None.
         summary: the summary of a night that a breaker stopped, or of another command that failed, or None.
+
+    An error of a key or an argument that the caller has given is a `ValueError` too.
 
     `file`, `column` and `row` are None for what runs as a command: `report`, `filter`, `explain`, `audit`, `diff`, `check`
     and `query`. Their message has the place.
@@ -68,3 +71,26 @@ class Error(Exception):
         self.column = column
         self.row = row
         self.summary = summary
+
+
+class SettingError(Error, ValueError):
+    """An error of a key or of an argument that the caller has given."""
+
+
+def retold(error: Error, message: str, kind: type[Error] | None = None) -> Error:
+    """The error with another message, and without a file."""
+    attributes = {name: getattr(error, name) for name in ("kind", "exit_code", "column", "summary")}
+    if error.summary is not None and error.summary.get("error") == str(error):
+        attributes["summary"] = type(error.summary)({**error.summary, "error": message})
+    return (kind or type(error))(message, **attributes)
+
+
+def of_settings(error: Error, path: str | None) -> Error:
+    """The error of a call. `path` is that of its job file if it was made of keys, and is there no longer: no error names it."""
+    message = str(error)
+    if path is not None:
+        message = re.sub(re.escape(path) + r":(?: line \d+, column \d+:)? ", "", message)
+        message = re.sub(re.escape(path) + r"(?!\d)", "the job", message)
+    if error.kind == "usage" or (error.kind == "config" and message != str(error)):
+        return retold(error, message, SettingError)
+    return error if message == str(error) else retold(error, message)

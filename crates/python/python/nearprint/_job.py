@@ -10,6 +10,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
 
+from ._error import Error, of_settings
+
 
 class Job(Mapping[str, Any]):
     """The keys of a job file, for functions that take a job. Those of tables are in dictionaries.
@@ -98,8 +100,17 @@ def _value(key: str, value: Any) -> str:
 @contextlib.contextmanager
 def job_file(config: Config) -> Iterator[tuple[str, list[int]]]:
     """The path of a job file, and the numbers of the open files that it needs. Relative paths in a dictionary begin at the working
-    folder.
+    folder. Errors are told as those of what the caller has given.
     """
+    with _file_of(config) as (path, open_files):
+        try:
+            yield path, open_files
+        except Error as error:
+            raise of_settings(error, path if isinstance(config, Mapping) else None) from None
+
+
+@contextlib.contextmanager
+def _file_of(config: Config) -> Iterator[tuple[str, list[int]]]:
     if not isinstance(config, Mapping):
         yield os.fspath(config), []
         return
