@@ -105,6 +105,19 @@ def test_every_library_gets_its_own_form_back_with_the_same_decisions():
     assert list(nearprint.dedup(frames["pandas"]).index) == list(frames["pandas"].index)
 
 
+def test_a_relation_of_duckdb_joins_with_tables_of_another_connection_through_arrow():
+    connection = duckdb.connect()
+    connection.sql(f"CREATE TABLE pages AS SELECT 1 AS n, '{TEXT}' AS text")
+    found = connection.from_arrow(nearprint.dedup(connection.table("pages")).to_arrow_table())
+    assert found.join(connection.table("pages"), "n").select("decision").fetchall() == [("keep",)]
+
+
+def test_equal_short_texts_make_no_pairs_and_the_first_id_as_a_text_stays():
+    found = nearprint.Deduplicator().dedup([{"id": id, "text": "short"} for id in (9, 10)])
+    assert [row["id"] for row in found.kept] == [10] and found.pairs == []
+    assert [row["id"] for row in found.clusters] == [9, 10]
+
+
 def test_rows_without_ids_have_numbers_and_the_first_of_equal_rows_stays():
     texts = [TEXT, TEXT.upper(), None, TEXT]
     found = nearprint.dedup(texts)
@@ -262,6 +275,8 @@ def test_what_a_process_leaves_that_a_signal_ended_is_removed_by_the_next_one(tm
         (ValueError, "name the column with id=", lambda: nearprint.dedup([TEXT], id_column="url")),
         (ValueError, "keep: say which", lambda: nearprint.Deduplicator(keep=["score desc"])),
         (ValueError, "give its date with add=", lambda: nearprint.Deduplicator("store", "results").dedup([TEXT], replace=True)),
+        (ValueError, "output: it is that of the nights", lambda: nearprint.dedup([TEXT], output="results")),
+        (ValueError, "breakers: a frame has no nights", lambda: nearprint.dedup([TEXT], breakers={"max_cluster": 1})),
         (ValueError, "a list of stores", lambda: nearprint.dedup([TEXT], references="store")),
         (
             ValueError,

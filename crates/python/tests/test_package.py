@@ -72,6 +72,10 @@ from typing import Any
 import nearprint
 import polars as pl
 
+class Series:
+    iloc = index = ["a text"]
+
+index: list[str] = nearprint.fingerprint(Series()).index
 one: int | None = nearprint.fingerprint("a text")
 column: nearprint.Array = nearprint.fingerprint(pl.Series(["a text"]), profile="paper", threads=1)
 wide: bytes | None = nearprint.sketch("a text")

@@ -45,15 +45,17 @@ def dedup(
 ) -> Any:
     """Decide which rows of a frame are near-duplicates of others, as a night decides: returns the frame with columns.
 
-    Each dropped row makes a verified pair with a kept one, which represents it, and loses little with it. Rows with equal
-    texts, rows with short texts and rows without a text are decided as well.
+    Each dropped row has the text of a kept one, or makes a verified pair with it; that row represents it, and it loses little.
+    Rows with short texts, which are compared as wholes, and rows without a text are decided as well.
 
     Args:
         frame: a frame of pandas, Polars, pyarrow or DuckDB; a list of dictionaries, or of texts; or a column of texts.
         text: the column of the texts.
-        id: the column of the ids, which are all different. Without such a column, rows have their numbers, from 0 on, as ids.
+        id: the column of the ids, which are all different. If the frame has no column `id`, or `id` is None, rows have their
+            numbers, from 0 on, as ids.
         keep: which of near rows stays, as in a job file: `["length desc"]` unless given, that is the longest text. Other
-            columns of the frame may stand here: `["score desc", "length desc"]`, or `"score desc"` alone.
+            columns of the frame may stand here: `["score desc", "length desc"]`, or `"score desc"` alone. If rows are equal in
+            all of them, the one whose id comes first as a text stays; for numbers of rows it is the first row.
         profile: the name of a profile.
         max_lost_share: the largest share of its text that a dropped row may lose; the profile's unless given.
         prefix: what the names of the new columns begin with, if the frame has columns of these names.
@@ -115,6 +117,8 @@ class Deduplicator:
     ) -> None:
         self.store, self.output = (None if place is None else _place(place) for place in (store, output))
         settings = _given(settings)
+        if self.output is not None and self.store is None:
+            raise ValueError("output: it is that of the nights of a store: give the store too, Deduplicator(store, output)")
         for key, (as_it_is, instead) in INSTEAD.items():
             if settings.pop(key, as_it_is) != as_it_is:
                 raise ValueError(f"{key}: {instead}")
@@ -244,6 +248,7 @@ INSTEAD = {
     "max_bad_files": (0, "a frame is no file"),
     "watch": (None, "a frame leaves no files beside its results"),
     "keep": (None, "say which of near rows stays with keep= of dedup"),
+    "breakers": (None, "a frame has no nights before it, so none is on: look at the summary of Deduplicator(…).dedup(…)"),
 }
 """Keys of a job file that have no meaning for a frame, each with the value that it has for one, and what to do instead."""
 
@@ -256,7 +261,7 @@ class Deduplicated:
         kept: the rows that stay, as they were given.
         dropped: the rows that others represent, as they were given.
         pairs: the pairs of near-duplicates: `id_a`, `id_b`, `distance`, `sketch_distance`, `scope` and `reason`. They
-            are a forest that connects all rows that belong together.
+            are a forest that connects all rows that belong together, unless their texts are short: equal ones make no pairs.
         clusters: the rows of clusters of two and more: `cluster_id`, `cluster_size`, `id`, `decision`, `canonical_id`.
         summary: the summary of the night, as `run` returns it.
     """
