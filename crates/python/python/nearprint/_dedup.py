@@ -160,7 +160,8 @@ class Deduplicator:
             ValueError: `add` is given, and there is no store, no column of ids, or no output in a folder of this machine; or
                 `replace` or `late` is given without it.
         """
-        keep = list(keep) if isinstance(keep, (list, tuple)) else [] if keep is None else [keep]
+        keep = [] if keep is None else keep
+        keep = [keep] if isinstance(keep, str) or not isinstance(keep, Sequence) else list(keep)
         for argument, name in (("text", text), ("id", "" if id is None else id), *(("keep", term) for term in keep)):
             if not isinstance(name, str):
                 raise TypeError(f"{argument}: {name!r} is no text, and columns are named by texts: rename it, as with frame.rename(columns=str)")
