@@ -7,6 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use nearprint_cli::Failure;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 
@@ -95,6 +96,30 @@ pub(crate) fn watched<T: Send + 'static>(
 
 /// The stack of a thread that works, which is as large as that of a main thread.
 const STACK_BYTES: usize = 8 << 20;
+
+/// An integer argument, which may be one of NumPy. One beyond 64 bits is out of each range, and counts as the largest or the
+/// smallest of 64 bits, which are so too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Integer(pub(crate) i64);
+
+impl FromPyObject<'_, '_> for Integer {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        match value.extract::<i64>() {
+            Err(raised) if raised.is_instance_of::<PyOverflowError>(value.py()) => {
+                Ok(Self(if value.lt(0)? { i64::MIN } else { i64::MAX }))
+            }
+            other => other.map(Self),
+        }
+    }
+}
+
+/// Returns the most threads of a call, which the caller has given.
+pub(crate) fn threads_of(Integer(n): Integer) -> Result<usize> {
+    let in_range = u16::try_from(n).ok().filter(|&n| n > 0);
+    in_range.map(usize::from).ok_or_else(|| Problem::value(format!("threads is {n}: use 1 to {}", u16::MAX)))
+}
 
 /// Makes the pool of one call.
 pub(crate) fn pool(threads: Option<usize>) -> Result<ThreadPool> {

@@ -197,7 +197,8 @@ pub(crate) fn table_of(columns: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Tab
     let mut arrays = Vec::with_capacity(columns.len());
     for (name, column) in &columns {
         let py = column.py();
-        let input = Input::of("column", column).map_err(|e| e.raised(py))?;
+        let argument = format!("column '{name}'");
+        let input = Input::of(&argument, column).map_err(|e| e.raised(py))?;
         let of_column = input.whole().map_err(|e| e.raised(py))?;
         arrays.push((name.clone(), of_column, true));
     }

@@ -19,9 +19,9 @@ use pyo3_arrow::input::AnyArray;
 use crate::error::{Problem, Result};
 
 /// A column, or a table with its columns, as a stream of arrays that is still to be read.
-pub(crate) struct Input {
+pub(crate) struct Input<'n> {
     /// The name of the argument, for messages.
-    name: &'static str,
+    name: &'n str,
     arrays: Box<dyn ArrayReader + Send>,
 }
 
@@ -43,10 +43,10 @@ pub(crate) const SKETCH_BYTES: i32 = 32;
 /// The most rows of a join. One number is kept for no row.
 const MAX_ROWS: usize = u32::MAX as usize - 1;
 
-impl Input {
+impl<'n> Input<'n> {
     /// Takes an argument that speaks the PyCapsule interface, or a list, a tuple, or what makes a list of itself, such as an
     /// array of NumPy.
-    pub(crate) fn of(name: &'static str, argument: &Bound<'_, PyAny>) -> Result<Self> {
+    pub(crate) fn of(name: &'n str, argument: &Bound<'_, PyAny>) -> Result<Self> {
         if argument.hasattr("__arrow_c_array__")? || argument.hasattr("__arrow_c_stream__")? {
             match argument.extract::<AnyArray>() {
                 Ok(array) => return Ok(Self { name, arrays: array.into_reader()? }),
@@ -94,7 +94,7 @@ impl Input {
     }
 
     /// Returns the name of the argument.
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'n str {
         self.name
     }
 
@@ -168,40 +168,64 @@ fn is_na(value: &Bound<'_, PyAny>) -> bool {
     value.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")
 }
 
-/// Makes a column of the values of a list, which have one type. `None`, NaN, and pandas' NA are null.
+/// Returns a value as one of Python, if it is one of NumPy.
+fn plain(value: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
+    let is_plain = value.is_none()
+        || value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>();
+    if is_plain || !value.hasattr("tolist")? { Ok(value) } else { value.call_method0("tolist") }
+}
+
+/// Returns a single integer of Python or NumPy as one of Python. Anything else, such as a bool or an array, is none.
+pub(crate) fn integer<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
+    if value.is_instance_of::<PyBool>() || value.hasattr("__len__")? || !value.hasattr("__index__")? {
+        return Ok(None);
+    }
+    Ok(Some(value.call_method0("__index__")?))
+}
+
+/// Makes a column of the values of a list, which have one type; integers beside floats are floats. `None`, NaN, and pandas' NA
+/// are null.
 fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
-    let is_null = |value: &Bound<'_, PyAny>| {
-        value.is_none() || value.cast_exact::<PyFloat>().is_ok_and(|value| value.value().is_nan())
-    };
+    let values: Vec<Bound<'_, PyAny>> = list.iter().map(plain).collect::<PyResult<_>>()?;
+    let is_nan = |value: &Bound<'_, PyAny>| value.cast_exact::<PyFloat>().is_ok_and(|value| value.value().is_nan());
+    let is_null = |value: &Bound<'_, PyAny>| value.is_none() || is_nan(value);
+    let type_of =
+        |value: &Bound<'_, PyAny>| value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
     let refused = |at: usize, value: &Bound<'_, PyAny>, expected: &str| {
-        let got = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
         // A value of the expected type is refused for what it is.
         match expected {
             "str" if value.is_instance_of::<PyString>() => Problem::Value(format!(
                 "{name}: value {at} has a lone surrogate, which UTF-8 has not: replace it, as with text.encode('utf-8', 'replace').decode()"
             )),
-            "int" if value.is_instance_of::<PyInt>() => Problem::Value(format!(
+            "int" if value.is_exact_instance_of::<PyInt>() => Problem::Value(format!(
                 "{name}: value {at} has more than 64 bits, or a sign that others of its size leave no room for"
             )),
-            _ => Problem::Type(format!("{name}: value {at} is of {got}, expected {expected} as before it")),
+            _ => {
+                Problem::Type(format!("{name}: value {at} is of {}, expected {expected} as the others", type_of(value)))
+            }
         }
     };
     macro_rules! column {
         ($expected:literal, $value:ty, $array:ty) => {{
-            let mut values = Vec::<Option<$value>>::with_capacity(list.len());
-            for (at, value) in list.iter().enumerate() {
-                values.push(match value.extract::<$value>() {
-                    _ if is_null(&value) => None,
-                    Ok(value) => Some(value),
-                    Err(_) if is_na(&value) => None,
-                    Err(_) => return Err(refused(at, &value, $expected)),
+            let mut column = Vec::<Option<$value>>::with_capacity(values.len());
+            for (at, value) in values.iter().enumerate() {
+                // A bool would be 0 or 1 among numbers.
+                let is_other = $expected != "bool" && value.is_instance_of::<PyBool>();
+                column.push(match value.extract::<$value>() {
+                    _ if is_null(value) => None,
+                    Ok(value) if !is_other => Some(value),
+                    Err(_) if is_na(value) => None,
+                    _ => return Err(refused(at, value, $expected)),
                 });
             }
-            Arc::new(values.into_iter().collect::<$array>()) as ArrayRef
+            Arc::new(column.into_iter().collect::<$array>()) as ArrayRef
         }};
     }
-    let Some(first) = list.iter().find(|value| !is_null(value) && !is_na(value)) else {
-        return Ok(arrow::array::new_null_array(&DataType::Null, list.len()));
+    let is_value = |value: &Bound<'_, PyAny>| !is_null(value) && !is_na(value);
+    let Some((at, first)) = values.iter().enumerate().find(|(_, value)| is_value(value)) else {
+        return Ok(arrow::array::new_null_array(&DataType::Null, values.len()));
     };
     Ok(if first.is_instance_of::<PyString>() {
         column!("str", String, LargeStringArray)
@@ -209,14 +233,19 @@ fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
         column!("bytes", Vec<u8>, LargeBinaryArray)
     } else if first.is_instance_of::<PyBool>() {
         column!("bool", bool, BooleanArray)
-    } else if first.is_instance_of::<PyInt>() {
+    } else if first.is_instance_of::<PyInt>() || first.is_instance_of::<PyFloat>() {
         // Fingerprints use all bits, and other numbers may be negative.
-        let is_signed = list.iter().any(|value| value.extract::<i64>().is_ok_and(|value| value < 0));
-        if is_signed { column!("int", i64, Int64Array) } else { column!("int", u64, UInt64Array) }
-    } else if first.is_instance_of::<PyFloat>() {
-        column!("float", f64, Float64Array)
+        let is_signed = |value: &Bound<'_, PyAny>| value.extract::<i64>().is_ok_and(|value| value < 0);
+        if values.iter().any(|value| value.is_instance_of::<PyFloat>() && !is_nan(value)) {
+            column!("float", f64, Float64Array)
+        } else if values.iter().any(is_signed) {
+            column!("int", i64, Int64Array)
+        } else {
+            column!("int", u64, UInt64Array)
+        }
     } else {
-        return Err(refused(0, &first, "str, bytes, int, float or bool"));
+        let got = type_of(first);
+        return Err(Problem::Type(format!("{name}: value {at} is of {got}, expected str, bytes, int, float or bool")));
     })
 }
 

@@ -7,15 +7,15 @@ use nearprint_fingerprint::Sketch;
 use nearprint_join::{Column, HammingJoin, NearPair, QueryRows, Verifier};
 use nearprint_profile::{JoinConfig, by_name};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt};
+use pyo3::types::PyBytes;
 
-use crate::call::{Cancelled, interruptible, pool};
+use crate::call::{Cancelled, Integer, interruptible, pool, threads_of};
 use crate::error::{Problem, Result};
-use crate::input::{BitColumn, Fingerprints, Input};
+use crate::input::{BitColumn, Fingerprints, Input, integer};
 use crate::output::{Array, Table};
 
 /// The bits of the fingerprints in a column.
-const BITS: u32 = 64;
+pub(crate) const BITS: u32 = 64;
 
 /// Return the Hamming distance: the number of bits in which two fingerprints or two sketches differ.
 ///
@@ -63,15 +63,15 @@ pub(crate) fn hamming<'py>(
 enum Side {
     Number(u128),
     Bytes(Vec<u8>),
-    Unread(Box<Input>),
+    Unread(Box<Input<'static>>),
     Column(BitColumn),
 }
 
 impl Side {
     fn of(name: &'static str, argument: &Bound<'_, PyAny>) -> Result<Self> {
-        if argument.is_instance_of::<PyInt>() {
+        if let Some(number) = integer(argument)? {
             let range = |_| Problem::Value(format!("{name}: a fingerprint has 0 to 128 bits and no sign"));
-            return argument.extract::<u128>().map(Self::Number).map_err(range);
+            return number.extract::<u128>().map(Self::Number).map_err(range);
         }
         if let Ok(bytes) = argument.cast::<PyBytes>() {
             return Ok(Self::Bytes(bytes.as_bytes().to_vec()));
@@ -161,10 +161,11 @@ fn refuse_other_length(a: usize, b: usize) -> Result<()> {
 pub(crate) fn pairs_within(
     py: Python<'_>,
     column: &Bound<'_, PyAny>,
-    k: i64,
-    threads: Option<usize>,
+    k: Integer,
+    threads: Option<Integer>,
 ) -> PyResult<Table> {
-    let verifier = verifier("k", k, None).map_err(|e| e.raised(py))?;
+    let verifier = verifier("k", k.0, None).map_err(|e| e.raised(py))?;
+    let threads = threads.map(threads_of).transpose().map_err(|e| e.raised(py))?;
     let input = Input::of("column", column).map_err(|e| e.raised(py))?;
     interruptible(py, move |cancelled| {
         let column = input.only_fingerprints()?;
@@ -214,12 +215,14 @@ pub(crate) fn join(
     py: Python<'_>,
     queries: &Bound<'_, PyAny>,
     existing: &Bound<'_, PyAny>,
-    max_distance: Option<i64>,
-    max_sketch_distance: Option<i64>,
-    threads: Option<usize>,
+    max_distance: Option<Integer>,
+    max_sketch_distance: Option<Integer>,
+    threads: Option<Integer>,
 ) -> PyResult<Table> {
+    let threads = threads.map(threads_of).transpose().map_err(|e| e.raised(py))?;
     let default = by_name("default").map_err(|e| Problem::from(e).raised(py))?.join;
-    let max_distance = max_distance.unwrap_or(default.max_distance.into());
+    let max_distance = max_distance.map_or(default.max_distance.into(), |limit| limit.0);
+    let max_sketch_distance = max_sketch_distance.map(|limit| limit.0);
     verifier("max_distance", max_distance, max_sketch_distance).map_err(|e| e.raised(py))?;
     let inputs = Input::of("queries", queries).and_then(|q| Ok((q, Input::of("existing", existing)?)));
     let (queries, existing) = inputs.map_err(|e| e.raised(py))?;
@@ -261,12 +264,14 @@ fn join_of(verifier: &Verifier, cancelled: &Cancelled) -> HammingJoin {
     HammingJoin::new(verifier.max_distance.into()).stopped_by(cancelled.flag())
 }
 
+/// Returns the largest distance of values of so many bits, which the caller has given by this name.
+pub(crate) fn limit(name: &str, value: i64, bits: u32) -> Result<u32> {
+    let refused = || Problem::Value(format!("{name} is {value}: use 0 to {}", bits - 1));
+    u32::try_from(value).ok().filter(|&limit| limit < bits).ok_or_else(refused)
+}
+
 /// Returns the limits of a join. `name` is that of the argument with the largest distance.
 fn verifier(name: &str, max_distance: i64, max_sketch_distance: Option<i64>) -> Result<Verifier> {
-    let limit = |name: &str, value: i64, bits: u32| match u32::try_from(value) {
-        Ok(limit) if limit < bits => Ok(limit),
-        _ => Err(Problem::Value(format!("{name} is {value}: use 0 to {}", bits - 1))),
-    };
     let max_distance = limit(name, max_distance, BITS)?;
     let max_sketch_distance = max_sketch_distance.map(|d| limit("max_sketch_distance", d, Sketch::BITS)).transpose()?;
     Ok(JoinConfig { max_distance, max_sketch_distance, earlier: None }.verifier(BITS)?)

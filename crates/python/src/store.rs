@@ -8,18 +8,20 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, Reco
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, UInt64Type};
 use nearprint_fault::Fault;
+use nearprint_fingerprint::Sketch;
 use nearprint_join::JoinError;
 use nearprint_lookup::{Answer, BadQuestion, Lookup, LookupOptions, LookupProfile, Match, Query, SharedLookup};
 use nearprint_profile::{HtmlText, ProfileError, by_name};
 use nearprint_storage::{Storage, use_pool};
 use nearprint_tokenize::Resources;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::PyString;
 use tokio::runtime::Runtime;
 
-use crate::call::{Cancelled, interruptible, no_threads, pool};
+use crate::call::{Cancelled, Integer, interruptible, no_threads, pool, threads_of};
 use crate::error::{Problem, Result};
-use crate::input::{Input, Texts};
+use crate::input::{Input, Texts, integer};
+use crate::join::{BITS, limit};
 use crate::output::Table;
 
 /// A store that answers which of its documents are near a text or a fingerprint. It is opened in the state of its newest
@@ -64,7 +66,7 @@ pub struct Store {
 /// The query, before it is read.
 enum Questions {
     One(Query),
-    Column(Box<Input>),
+    Column(Box<Input<'static>>),
 }
 
 #[pymethods]
@@ -76,10 +78,16 @@ impl Store {
         path: PathBuf,
         profile: &str,
         html_text: &str,
-        max_distance: Option<u32>,
-        max_sketch_distance: Option<u32>,
-        threads: Option<usize>,
+        max_distance: Option<Integer>,
+        max_sketch_distance: Option<Integer>,
+        threads: Option<Integer>,
     ) -> PyResult<Self> {
+        let given = |name: &str, distance: Option<Integer>, bits: u32| {
+            distance.map(|distance| limit(name, distance.0, bits)).transpose().map_err(|e| e.raised(py))
+        };
+        let max_distance = given("max_distance", max_distance, BITS)?;
+        let max_sketch_distance = given("max_sketch_distance", max_sketch_distance, Sketch::BITS)?;
+        let threads = threads.map(threads_of).transpose().map_err(|e| e.raised(py))?;
         let config = by_name(profile).map_err(|e| Problem::from(e).raised(py))?;
         let html_text: HtmlText =
             html_text.parse().map_err(|e| Problem::value(format!("html_text: {e}")).raised(py))?;
@@ -146,16 +154,16 @@ fn asked(what: &Bound<'_, PyAny>) -> Result<Questions> {
     if let Ok(text) = what.cast::<PyString>() {
         return Ok(Questions::One(Query::Text(text.to_str()?.to_owned())));
     }
-    if what.is_instance_of::<PyInt>() {
+    if let Some(number) = integer(what)? {
         let range = |_| Problem::value("what: a fingerprint of a store has at most 64 bits and no sign");
-        let fingerprint = what.extract::<u64>().map_err(range)?;
+        let fingerprint = number.extract::<u64>().map_err(range)?;
         return Ok(Questions::One(Query::Fingerprint { fingerprint, sketch: None }));
     }
     Ok(Questions::Column(Box::new(Input::of("what", what)?)))
 }
 
 /// Reads a column of texts or of fingerprints.
-fn queries(input: Input) -> Result<Vec<Option<Query>>> {
+fn queries(input: Input<'_>) -> Result<Vec<Option<Query>>> {
     let mut queries = Vec::new();
     for array in input.columns() {
         let array = array?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use rayon::prelude::*;
 
-use crate::call::{Cancelled, interruptible, pool};
+use crate::call::{Cancelled, Integer, interruptible, pool, threads_of};
 use crate::error::{Problem, Result};
 use crate::input::{Input, SKETCH_BYTES, Texts};
 use crate::output::Array;
@@ -49,8 +49,9 @@ pub(crate) fn fingerprint<'py>(
     py: Python<'py>,
     text: &Bound<'py, PyAny>,
     profile: &str,
-    threads: Option<usize>,
+    threads: Option<Integer>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let threads = threads.map(threads_of).transpose().map_err(|e| e.raised(py))?;
     let fingerprinter = without_sketches(profile).and_then(fingerprinter).map_err(|e| e.raised(py))?;
     if let Ok(text) = text.cast::<PyString>() {
         let outcome = of_text(py, &fingerprinter, text.to_str()?)?;
@@ -96,8 +97,9 @@ pub(crate) fn sketch<'py>(
     py: Python<'py>,
     text: &Bound<'py, PyAny>,
     profile: &str,
-    threads: Option<usize>,
+    threads: Option<Integer>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let threads = threads.map(threads_of).transpose().map_err(|e| e.raised(py))?;
     let fingerprinter = by_name(profile).map_err(Problem::from).and_then(fingerprinter).map_err(|e| e.raised(py))?;
     if fingerprinter.config().sketch.is_none() {
         let none = format!("profile '{profile}' makes no sketches: use another, such as default");
@@ -163,7 +165,7 @@ fn sketch_of(outcome: Outcome) -> Option<Sketch> {
 
 /// Fingerprints a column array by array, each by all threads of the call, and appends what `of` takes of each text.
 fn of_column<T: Send>(
-    input: Input,
+    input: Input<'_>,
     fingerprinter: &TextFingerprinter,
     threads: Option<usize>,
     cancelled: &Cancelled,

@@ -2,6 +2,7 @@
 
 import duckdb
 import nearprint
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -122,12 +123,21 @@ def test_distances_of_numbers_bytes_and_columns():
         (ValueError, lambda: nearprint.hamming(pa.array([1]), pa.array([1, 2]))),
         (TypeError, lambda: nearprint.hamming(pa.array([1]), b"1")),
         (TypeError, lambda: nearprint.hamming(1.5, 1)),
+        (TypeError, lambda: nearprint.hamming(True, 1)),
+        (ValueError, lambda: nearprint.fingerprint(TEXT, threads=-1)),
+        (ValueError, lambda: nearprint.sketch([TEXT], threads=2**70)),
     ],
 )
 def test_wrong_arguments_raise_what_python_expects(error, call):
     with pytest.raises(error) as raised:
         call()
     assert not isinstance(raised.value, nearprint.Error)
+
+
+def test_integers_of_numpy_are_fingerprints():
+    wide = nearprint.fingerprint(TEXT)
+    assert nearprint.hamming(np.uint64(wide), wide ^ 0b111) == nearprint.hamming(wide, np.uint64(wide ^ 0b111)) == 3
+    assert nearprint.hamming(np.array([7, 0], dtype=np.uint64), np.uint64(1)).to_pylist() == [2, 1]
 
 
 def test_a_reader_that_fails_raises_its_own_exception():

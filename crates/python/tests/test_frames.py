@@ -357,6 +357,31 @@ def test_a_folder_to_spill_to_that_is_not_there_is_named(tmp_path):
         nearprint.dedup([TEXT], spill_dir=tmp_path / "no")
 
 
+@pytest.mark.parametrize("numbers", [[1, 2.5], [2.5, 1], [np.int64(1), np.float64(2.5)], [np.float32(2.5), 1], [None, 1, 2.5, float("nan")]])
+def test_a_list_may_mix_integers_and_floats_of_python_and_numpy_in_any_order(numbers):
+    rows = [{"text": TEXT, "score": number} for number in numbers]
+    assert [row["score"] for row in nearprint.Deduplicator().dedup(rows, keep="score desc").kept] == [2.5]
+
+
+def test_ids_of_numpy_are_integers():
+    rows = [{"id": np.int64(7), "text": TEXT}, {"id": np.int64(8), "text": TEXT}]
+    assert [row["canonical_id"] for row in nearprint.dedup(rows)] == [None, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1, "x"], "column 'id': value 1 is of str, expected int as the others"),
+        ([None, datetime.date(2026, 11, 20)], "column 'id': value 1 is of date, expected str, bytes, int, float or bool"),
+        ([1, True], "column 'id': value 1 is of bool, expected int as the others"),
+        ([2.5, True], "column 'id': value 1 is of bool, expected float as the others"),
+    ],
+)
+def test_a_value_of_another_type_is_told_with_its_column_and_place(values, said):
+    with pytest.raises(TypeError, match=said):
+        nearprint.dedup([{"id": value, "text": TEXT} for value in values])
+
+
 def test_an_order_of_one_term_may_be_a_text():
     rows = [{"text": TEXT, "score": 1}, {"text": TEXT.upper(), "score": 2}]
     assert nearprint.dedup(rows, keep="score desc") == nearprint.dedup(rows, keep=["score desc"])

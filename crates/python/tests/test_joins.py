@@ -122,13 +122,15 @@ def test_the_command_gives_the_same_join(command, tmp_path):
     assert len(named) > 10
 
 
-@pytest.mark.parametrize("k", [-1, 64, 2**40])
+@pytest.mark.parametrize("k", [-1, 64, 2**40, 2**70, -(2**70)])
 def test_distances_out_of_range_are_value_errors(k):
     column = pa.array([1], pa.uint64())
     with pytest.raises(ValueError, match="use 0 to 63"):
         nearprint.pairs_within(column, k)
     with pytest.raises(ValueError, match="use 0 to 63"):
         nearprint.join(column, column, k)
+    with pytest.raises(ValueError, match="threads is -1: use 1 to 65535"):
+        nearprint.pairs_within(column, 3, threads=-1)
 
 
 def test_negative_fingerprints_and_texts_are_refused():

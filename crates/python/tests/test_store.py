@@ -1,6 +1,7 @@
 """Single queries on a store."""
 
 import nearprint
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -44,6 +45,7 @@ def test_fingerprints_are_compared_without_sketches(store):
     assert found["sketch_distance"].null_count == len(found)
     one = next(value for value in column.to_pylist() if value is not None)
     assert opened.query(one).to_pylist()[0]["distance"] == 0
+    assert opened.query(np.uint64(one)).to_pylist() == opened.query(one).to_pylist()
 
 
 def test_what_cannot_be_asked_is_refused(store, tmp_path):
@@ -55,15 +57,17 @@ def test_what_cannot_be_asked_is_refused(store, tmp_path):
     assert raised.value.kind == "input_missing"
     with pytest.raises(ValueError, match="no such profile|unknown|profile"):
         nearprint.Store(store, profile="absent")
-    with pytest.raises(ValueError):
-        nearprint.Store(store, max_distance=64)
+    for wrong in [{"max_distance": 64}, {"max_distance": -1}, {"max_sketch_distance": 2**70}, {"threads": -1}]:
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*: use "):
+            nearprint.Store(store, **wrong)
     with pytest.raises(ValueError, match="main, all"):
         nearprint.Store(store, html_text="most")
     with pytest.raises(nearprint.Error, match="another configuration"):
         nearprint.Store(store, html_text="all")
     opened = nearprint.Store(store)
-    with pytest.raises(TypeError):
-        opened.query(1.5)
+    for wrong in (1.5, True):
+        with pytest.raises(TypeError):
+            opened.query(wrong)
     with pytest.raises(ValueError):
         opened.query(-1)
     assert len(opened.query("")) == 0

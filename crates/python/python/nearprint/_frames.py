@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from . import _nearprint
@@ -89,7 +90,7 @@ class _List(Frame):
 
     def integers(self, name: str) -> str | None:
         values = self.column(name)
-        if not all(type(value) is int for value in values):
+        if not all(isinstance(value, numbers.Integral) for value in values):
             return None
         return "uint64" if any(value >= 2**63 for value in values) else "int64"
 
