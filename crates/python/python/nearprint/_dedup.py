@@ -71,7 +71,7 @@ def dedup(
         `cluster_id` are numbers of rows. With stores, `canonical_id` is text: documents of stores have such ids.
 
     Raises:
-        TypeError: `frame` is none of these.
+        TypeError: `frame` is none of these, or a column is named by what is no text.
         ValueError: the frame lacks a column, or has one of the new names already; or a setting has no meaning for frames.
         Error: two rows have one id, or whatever else makes a night fail. That of a setting is a `ValueError` too.
 
@@ -382,7 +382,7 @@ def _told_of_frame(job: pathlib.Path, rows: pathlib.Path, id: str) -> Iterator[N
     except Error as raised:
         error = of_settings(raised, str(job))
         message = _of_frame(str(error), str(rows), id)
-        raise (error if message == str(error) else retold(error, message)) from None
+        raise (error if message == str(error) else retold(error, message, str(rows))) from None
 
 
 def _of_frame(message: str, rows: str, id: str) -> str:

@@ -77,9 +77,10 @@ class SettingError(Error, ValueError):
     """An error of a key or of an argument that the caller has given."""
 
 
-def retold(error: Error, message: str, kind: type[Error] | None = None) -> Error:
-    """The error with another message, and without a file."""
-    attributes = {name: getattr(error, name) for name in ("kind", "exit_code", "column", "summary")}
+def retold(error: Error, message: str, gone: str | None, kind: type[Error] | None = None) -> Error:
+    """The error with another message, and without the place in a file that is there no longer."""
+    names = ["kind", "exit_code", "column", "summary", *(["file", "row"] if error.file != gone else [])]
+    attributes = {name: getattr(error, name) for name in names}
     if error.summary is not None and error.summary.get("error") == str(error):
         attributes["summary"] = type(error.summary)({**error.summary, "error": message})
     return (kind or type(error))(message, **attributes)
@@ -92,5 +93,5 @@ def of_settings(error: Error, path: str | None) -> Error:
         message = re.sub(re.escape(path) + r":(?: line \d+, column \d+:)? ", "", message)
         message = re.sub(re.escape(path) + r"(?!\d)", "the job", message)
     if error.kind == "usage" or (error.kind == "config" and message != str(error)):
-        return retold(error, message, SettingError)
-    return error if message == str(error) else retold(error, message)
+        return retold(error, message, path, SettingError)
+    return error if message == str(error) else retold(error, message, path)
