@@ -149,7 +149,7 @@ fn refuse_other_length(a: usize, b: usize) -> Result<()> {
 ///     order of a and b.
 ///
 /// Raises:
-///     ValueError: k is out of range, a fingerprint is negative, or there are 2^32 - 1 rows or more.
+///     ValueError: k or `threads` is out of range, a fingerprint is negative, or there are 2^32 - 1 rows or more.
 ///     TypeError: the column has no integers.
 ///
 /// >>> import nearprint, pyarrow as pa
@@ -201,8 +201,8 @@ pub(crate) fn pairs_within(
 ///     (Int32, null if sketches are not compared), in ascending order of query and existing.
 ///
 /// Raises:
-///     ValueError: a distance is out of range, a fingerprint is negative, `max_sketch_distance` is given and a table has no
-///         sketches, or there are 2^32 - 1 rows or more.
+///     ValueError: a distance or `threads` is out of range, a fingerprint is negative, `max_sketch_distance` is given and a
+///         table has no sketches, or there are 2^32 - 1 rows or more.
 ///     TypeError: a column has another type.
 ///
 /// >>> import nearprint, pyarrow as pa

@@ -37,7 +37,8 @@ use crate::output::Table;
 ///     threads: the most threads of a call, all cores by default.
 ///
 /// Raises:
-///     ValueError: there is no such profile, a distance does not fit it, or `html_text` is none of these.
+///     ValueError: there is no such profile, a distance does not fit it, `threads` is out of range, or `html_text` is none
+///         of these.
 ///     Error: there is no store, or it has another profile, or it cannot be read.
 ///
 /// >>> import nearprint, os, tempfile

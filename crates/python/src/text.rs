@@ -30,7 +30,7 @@ use crate::output::Array;
 ///     null where a string gives None and where the text is null. For a Series of pandas a Series of UInt64.
 ///
 /// Raises:
-///     ValueError: there is no such profile, or a text is not UTF-8.
+///     ValueError: there is no such profile, `threads` is out of range, or a text is not UTF-8.
 ///     TypeError: `text` is neither a string nor a column of strings.
 ///
 /// >>> import nearprint
@@ -85,7 +85,7 @@ pub(crate) fn fingerprint<'py>(
 ///     Two texts of Jaccard similarity J differ in about (1 - J) / 2 of the bits.
 ///
 /// Raises:
-///     ValueError: there is no such profile, or it makes no sketches, or a text is not UTF-8.
+///     ValueError: there is no such profile, or it makes no sketches, `threads` is out of range, or a text is not UTF-8.
 ///     TypeError: `text` is neither a string nor a column of strings.
 ///
 /// >>> import nearprint
