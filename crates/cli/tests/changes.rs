@@ -306,23 +306,20 @@ fn nothing_leaves_a_store_while_an_output_that_would_have_to_say_so_is_not_there
     assert_changes_fold(&night, &["2026-11-19"], "a night was dropped");
 }
 
-/// Runs all commands that change nights, each of which is refused, and moves the folder `changes` away.
+/// Runs the commands that change nights, each of which is refused, and moves the folder `changes` away.
 fn refused_until_the_table_begins_anew(night: &Night, reason: &str, dt: &str) {
-    let parts = [reason, "restore it from a backup, or move the folder `changes` away"];
+    let parts = [reason, "or move the folder `changes` away: whoever follows it then begins anew with the corpus"];
     let job = ["--config", "job.toml"];
     let checked = nearprint_in(night.path(), &[&["check"], &job[..]].concat());
     assert!(checked.code == 65 && checked.stdout.contains("damaged: the table `changes`"), "{}", checked.stdout);
     std::fs::write(night.path().join("ids"), "b\n").unwrap();
-    for of_store in [&["drop-night", "--dt", FIRST][..], &["forget", "--ids", "ids"], &["forget", "--before", FIRST]] {
+    for of_store in [&["drop-night", "--dt", FIRST][..], &["forget", "--ids", "ids"]] {
         let args = [&["store", of_store[0]], &job[..], &of_store[1..]].concat();
-        match of_store[1] {
-            // Nothing is so old.
-            "--before" => drop(nearprint_in(night.path(), &args).expect_success()),
-            _ => expect(&nearprint_in(night.path(), &args), 65, &parts),
-        }
+        expect(&nearprint_in(night.path(), &args), 65, &parts);
     }
-    expect(&night.run(dt, &["--no-breakers"]), 65, &parts);
-    expect(&night.run(SECOND, &["--no-breakers", "--replace"]), 65, &parts);
+    for more in [&[][..], &["--dry-run"]] {
+        expect(&night.run(dt, &[&["--no-breakers"], more].concat()), 65, &parts);
+    }
     std::fs::rename(night.path().join("results/changes"), night.path().join("changes")).unwrap();
 }
 
@@ -336,47 +333,113 @@ fn put_back(night: &Night, folder: &str) {
     std::fs::rename(night.path().join("backup"), night.path().join(folder)).unwrap();
 }
 
+fn four_nights() -> (Night, [&'static str; 4]) {
+    let (night, dts) = (Night::new(""), [FIRST, SECOND, THIRD, "2026-11-23"]);
+    night.documents(FIRST, &[("a", &text(1, 60)), ("b", &text(2, 60))]);
+    for (dt, id) in dts[1..].iter().zip(["c", "d", "e"]) {
+        night.documents(dt, &[(id, &text(u64::from(id.as_bytes()[0]), 60))]);
+    }
+    (night, dts)
+}
+
+fn is_sound(night: &Night) {
+    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+}
+
 #[test]
 fn a_store_that_was_put_back_adds_no_set_of_changes_that_a_follower_would_miss() {
-    let night = Night::new("");
-    night.documents(FIRST, &[("a", &text(1, 60)), ("b", &text(2, 60))]);
-    night.documents(SECOND, &[("c", &text(3, 60))]);
-    night.documents(THIRD, &[("d", &text(4, 60))]);
-    run(&night, FIRST, &[]);
-    run(&night, SECOND, &[]);
+    let (night, [first, second, third, fourth]) = four_nights();
+    run(&night, first, &[]);
+    run(&night, second, &[]);
     copied(&night, "store", "backup");
-    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", SECOND]).expect_success();
+    nearprint_in(night.path(), &["store", "drop-night", "--config", "job.toml", "--dt", second]).expect_success();
     put_back(&night, "store");
-    refused_until_the_table_begins_anew(&night, "it has a set of changes 3 that the store does not know", THIRD);
-    run(&night, THIRD, &[]);
+    let reason = "results/changes: it has set of changes 3, and the store knows it up to 2";
+    refused_until_the_table_begins_anew(&night, reason, third);
+    run(&night, third, &[]);
     assert_eq!(newest(&night), [["d", "added", "", "keep"]]);
-    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
+    is_sound(&night);
 
-    // A set with the number of one that the table has is another one.
+    // Sets of another output do not make it known.
     copied(&night, "store", "backup");
-    night.documents("2026-11-23", &[("e", &text(5, 60))]);
-    run(&night, "2026-11-23", &[]);
+    run(&night, fourth, &[]);
     put_back(&night, "store");
     std::fs::remove_dir_all(night.path().join("changes")).unwrap();
-    night.documents("2026-11-24", &[("f", &text(6, 60))]);
-    run(&night, "2026-11-24", &["--output", "other"]);
-    night.documents("2026-11-25", &[("g", &text(7, 60))]);
-    refused_until_the_table_begins_anew(&night, "it has a set of changes 4 that the store does not know", "2026-11-25");
+    for (dt, id) in [("2026-11-24", "f"), ("2026-11-25", "g")] {
+        night.documents(dt, &[(id, &text(u64::from(id.as_bytes()[0]), 60))]);
+        run(&night, dt, &["--output", "other"]);
+    }
+    night.documents("2026-11-26", &[("h", &text(99, 60))]);
+    let reason = "results/changes: it has set of changes 4, and the store knows it up to 3";
+    refused_until_the_table_begins_anew(&night, reason, "2026-11-26");
 }
 
 #[test]
 fn results_that_were_put_back_get_no_set_of_changes_after_one_that_they_lack() {
-    let night = Night::new("");
-    night.documents(FIRST, &[("a", &text(1, 60)), ("b", &text(2, 60))]);
-    night.documents(SECOND, &[("c", &text(3, 60))]);
-    night.documents(THIRD, &[("d", &text(4, 60))]);
-    run(&night, FIRST, &[]);
+    let (night, [first, second, third, fourth]) = four_nights();
+    run(&night, first, &[]);
     copied(&night, "results", "backup");
-    run(&night, SECOND, &[]);
+    run(&night, second, &[]);
+    run(&night, third, &[]);
     put_back(&night, "results");
-    refused_until_the_table_begins_anew(&night, "results/changes/dt=2026-11-21/part-00000", THIRD);
-    run(&night, SECOND, &["--replace"]);
-    run(&night, THIRD, &[]);
+    // What is mended adds no set.
+    run(&night, third, &["--replace"]);
+    run(&night, second, &["--replace"]);
+    refused_until_the_table_begins_anew(&night, "results/changes/dt=2026-11-22/part-00000", fourth);
+    run(&night, fourth, &[]);
+    assert_eq!(newest(&night), [["e", "added", "", "keep"]]);
+    is_sound(&night);
+}
+
+#[test]
+fn a_log_of_changes_that_was_put_back_gets_no_set_after_one_that_it_lacks() {
+    let (night, [first, second, third, fourth]) = four_nights();
+    run(&night, first, &[]);
+    copied(&night, "results/changes/_delta_log", "backup");
+    run(&night, second, &[]);
+    run(&night, third, &[]);
+    put_back(&night, "results/changes/_delta_log");
+    refused_until_the_table_begins_anew(
+        &night,
+        "it has sets of changes up to 1, and the newest one follows set 2",
+        fourth,
+    );
+}
+
+#[test]
+fn of_several_outputs_each_gets_a_set_only_after_those_that_it_had() {
+    let (night, [first, second, third, fourth]) = four_nights();
+    run(&night, first, &[]);
+    copied(&night, "results/changes", "backup");
+    run(&night, second, &[]);
+    run(&night, third, &["--output", "other"]);
+    put_back(&night, "results/changes");
+    let reason = "results/changes: it has sets of changes up to 1, and the store knows it up to 2";
+    refused_until_the_table_begins_anew(&night, reason, fourth);
+    run(&night, fourth, &[]);
+    is_sound(&night);
+}
+
+#[test]
+fn files_that_a_killed_run_left_do_not_keep_a_table_of_changes_from_beginning_anew() {
+    let (night, [first, second, third, fourth]) = four_nights();
+    run(&night, first, &[]);
+    run(&night, second, &[]);
+    // The files of a set that was never committed.
+    copied(&night, "store", "backup");
+    copied(&night, "results", "results_before");
+    run(&night, third, &[]);
+    let left = night.path().join("results/changes/dt=2026-11-22");
+    put_back(&night, "store");
+    let before = night.path().join("results_before");
+    std::fs::remove_dir_all(before.join("changes")).unwrap();
+    std::fs::create_dir(before.join("changes")).unwrap();
+    std::fs::rename(left, before.join("changes/dt=2026-11-22")).unwrap();
+    std::fs::remove_dir_all(night.path().join("results")).unwrap();
+    std::fs::rename(before, night.path().join("results")).unwrap();
+    for dt in [fourth, third] {
+        run(&night, dt, &["--late"]);
+        is_sound(&night);
+    }
     assert_eq!(newest(&night), [["d", "added", "", "keep"]]);
-    nearprint_in(night.path(), &["check", "--config", "job.toml"]).expect_success();
 }

@@ -343,7 +343,11 @@ fn a_table_of_an_index_that_says_something_else_than_the_others_is_the_one_that_
         bytes[digit] ^= 1;
         std::fs::write(table, &bytes).unwrap();
         let done = nearprint_in(night.path(), &["query", "--config", "job.toml", "--text", &text(1103, 60)]);
-        expect(&done, 65, &[name, "which bits it permutes", "delete this file, and run `nearprint store index`"]);
+        expect(
+            &done,
+            65,
+            &[name, "another order of bits than the other tables", "delete this file, and run `nearprint store index`"],
+        );
         std::fs::write(table, &whole).unwrap();
     }
 }

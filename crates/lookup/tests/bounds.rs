@@ -15,7 +15,7 @@ const COPY: Query = Query::Fingerprint { fingerprint: 7, sketch: None };
 
 async fn drop_one(folder: &Folder, dt: &str) {
     let store = Store::open(folder).await.unwrap();
-    let changes = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+    let changes = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new(), ..ChangeSet::default() };
     assert!(drop_night(&store, dt, changes).await.unwrap());
 }
 

@@ -3,20 +3,47 @@
 //! A commit that changes nights names the files of its own set of changes, and the table follows it. The next such commit
 //! takes the place of that name, so the table follows each commit before anybody makes the next one.
 
+use std::collections::BTreeMap;
+
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{FileRecord, StagedFile, upload_new};
 use nearprint_pipeline::{NightsChange, Resources};
 use nearprint_storage::{Folder, NewFiles, Progress, Storage};
 use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, maintain, others_committed};
 
-use crate::tables::{refuse_lost_changes_of_all, roll_all_forward, roll_forward};
+use crate::tables::{newest_set_there, roll_all_forward, roll_forward};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
 
-/// Returns the set of changes after those of a store, with the files of one output.
-pub(crate) fn next_set(store: &Store, output: ChangedOutput) -> ChangeSet {
-    ChangeSet { number: store.n_change_sets() + 1, outputs: vec![output] }
+/// Returns the set of changes after those of a store, with the files of one output, of which `records` are staged.
+///
+/// # Errors
+/// The output's table [cannot go on](newest_set_there), or cannot be read.
+pub(crate) async fn next_set(
+    storage: &Storage,
+    store: &Store,
+    (output, dt): (&Folder, &str),
+    records: &[FileRecord],
+) -> Result<ChangeSet> {
+    let there = newest_set_there(storage, store, output).await?;
+    let number = store.n_change_sets() + 1;
+    let has_rows = records.iter().any(|record| record.rows > 0);
+    let mut newest = store.changes().map_or(Ok(BTreeMap::new()), |set| newest_of_others(storage, set, output))?;
+    newest.insert(output.url().to_owned(), if has_rows { number } else { there });
+    let of = ChangedOutput { after: Some(there), ..ChangedOutput::adding(output.url(), dt, records) };
+    Ok(ChangeSet { number, outputs: vec![of], newest })
+}
+
+/// Returns what a set of changes says of the tables of other outputs.
+pub(crate) fn newest_of_others(storage: &Storage, set: &ChangeSet, output: &Folder) -> Result<BTreeMap<String, u64>> {
+    let mut others = BTreeMap::new();
+    for (root, &number) in &set.newest {
+        if !storage.folder(root)?.is_same_place(output) {
+            others.insert(root.clone(), number);
+        }
+    }
+    Ok(others)
 }
 
 /// Returns the staged files of a set of changes under the names that the set has for them below the output.
@@ -83,7 +110,6 @@ pub(crate) async fn commit_leaving(
         roll_all_forward(storage, &store, store.nights()).await?;
         let nights = leave.nights(&store)?;
         let Some(output) = nights.last().map(|night| night.output_root().to_owned()) else { return Ok(nights) };
-        refuse_lost_changes_of_all(storage, &store).await?;
         let named: Vec<&Night> = nights.iter().collect();
         let changes = leave.change(&store, &named);
         let temp = resources.temp_dir()?;
@@ -93,10 +119,11 @@ pub(crate) async fn commit_leaving(
             .dt
             .or(store.changed_night())
             .ok_or_else(|| Fault::internal("changes", "nights without a commit"))?;
-        let set = next_set(&store, ChangedOutput::adding(&output, dt, &records));
+        let output = storage.folder(&output)?;
+        let set = next_set(storage, &store, (&output, dt), &records).await?;
         let mut written = NewFiles::default();
         let named = named_changes(&store, &staged, &set)?;
-        upload_new(&storage.folder(&output)?, &named, &mut written, "publish", &Progress::default()).await?;
+        upload_new(&output, &named, &mut written, "publish", &Progress::default()).await?;
         written.keep();
         if leave.commit(&store, set).await? {
             roll_all_forward(storage, &Store::open(folder).await?, &nights).await?;

@@ -281,7 +281,7 @@ impl OutputTables {
             let place = log.table().join(files.first().map_or("", |file| file.path.as_str()));
             report.note(&Damaged::Changes, place.url(), checked)?;
         }
-        if let Some(fault) = cannot_go_on(storage, store, output, log, &self.logs).await? {
+        if let Some(fault) = cannot_go_on(storage, store, output, log).await? {
             report.note(&Damaged::Changes, log.table().url(), Err(fault))?;
             return Ok(false);
         }

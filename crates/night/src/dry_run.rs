@@ -69,7 +69,7 @@ pub async fn dry_run(storage: &Storage, request: &RunRequest, resources: &Resour
         Course::AlreadyPublished => false,
         Course::UnknownNight => return Err(unknown_night(&plan)),
         Course::Publish => {
-            refuse_before_work(request, &plan, resources)?;
+            refuse_before_work(storage, request, &plan, resources).await?;
             preflight::refuse_forbidden(plan.store.folder(), &plan.output, &request.dt)?;
             true
         }

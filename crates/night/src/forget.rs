@@ -3,7 +3,7 @@
 //! One commit names the new runs and the new generations of all nights that had the documents. The tables follow it, as
 //! they follow the commit of a run.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use nearprint_delta::TableLog;
@@ -16,11 +16,11 @@ use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, Writers, others_co
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::changes::named_changes;
+use crate::changes::{named_changes, newest_of_others};
 use crate::publish::of_run;
 use crate::published::open_store;
 use crate::results_left::{changes_left, results_without};
-use crate::tables::{refuse_lost_changes_of_all, roll_all_forward};
+use crate::tables::{cannot_go_on, newest_of, roll_all_forward, set_of};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -88,7 +88,6 @@ pub async fn store_forget_ids(
             continue;
         }
         roll_all_forward(storage, &store, store.nights()).await?;
-        refuse_lost_changes_of_all(storage, &store).await?;
         if let Some(summary) = attempt(storage, &store, request, resources, progress).await? {
             // Also if an execution before this one committed and died.
             let committed = open_store(storage, &request.store).await?;
@@ -187,7 +186,8 @@ async fn changes_without(
     let newest = store.nights().last().map(Night::output_root);
     let of_changes = store.changes().into_iter().flat_map(|set| &set.outputs).map(|of| of.output.as_str());
     let roots: BTreeSet<&str> = store.nights().iter().map(Night::output_root).chain(of_changes).collect();
-    let mut set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+    let known = store.changes().map_or_else(BTreeMap::new, |set| set.newest.clone());
+    let mut set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new(), newest: known };
     let (mut outputs, mut named_there): (Vec<Folder>, HashSet<String>) = Default::default();
     for (i, root) in roots.into_iter().enumerate() {
         let output = storage.folder(root)?;
@@ -196,22 +196,36 @@ async fn changes_without(
             continue;
         }
         outputs.push(output.clone());
-        let mut of = ChangedOutput { output: root.to_owned(), removed: Vec::new(), added: Vec::new() };
-        let mut staged = Vec::new();
         let log = TableLog::open(&output, &CHANGES).await?;
+        if let Some(fault) = cannot_go_on(storage, store, &output, &log).await? {
+            return Err(fault);
+        }
+        let after = Some(newest_of(log.files()));
+        let mut of = ChangedOutput { output: root.to_owned(), removed: Vec::new(), added: Vec::new(), after };
+        let (mut staged, mut newest_there) = (Vec::new(), 0);
         for (j, file) in log.files().enumerate() {
             let parquet = ParquetFile::open(log.table().join(&file.path).file().await?).await?;
             let folder = temp.join(format!("changes-{i}-{j}"));
-            let Some((left, named)) = changes_left(&parquet, ids, &folder).await? else { continue };
-            named_there.extend(named);
+            let Some(left) = changes_left(&parquet, ids, &folder).await? else {
+                newest_there = newest_there.max(set_of(file).unwrap_or(0));
+                continue;
+            };
+            newest_there = newest_there.max(left.newest);
+            named_there.extend(left.named);
             of.removed.push(format!("{}/{}", CHANGES.name, file.path));
-            add(&mut of, &mut staged, &file.dt, left);
+            add(&mut of, &mut staged, &file.dt, left.files);
         }
         if newest.is_some_and(|newest| storage.folder(newest).is_ok_and(|newest| newest.is_same_place(&output))) {
             let folder = temp.join("changes");
             create_folder(&folder)?;
-            add(&mut of, &mut staged, dt, forgetting.write(&folder).await?);
+            let restored = forgetting.write(&folder).await?;
+            if restored.iter().any(|file| file.record.rows > 0) {
+                newest_there = set.number;
+            }
+            add(&mut of, &mut staged, dt, restored);
         }
+        set.newest = newest_of_others(storage, &set, &output)?;
+        set.newest.insert(root.to_owned(), newest_there);
         if of.added.is_empty() && of.removed.is_empty() {
             continue;
         }

@@ -9,8 +9,7 @@ use nearprint_pipeline::{HostCounts, SpillStats};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage};
 use nearprint_store::{
-    ChangedOutput, Damage, JoinedRuns, MANIFEST, MadeBy, Night, NightChanges, StagedRun, Store, generation_name,
-    run_name, to_json,
+    Damage, JoinedRuns, MANIFEST, MadeBy, Night, NightChanges, StagedRun, Store, generation_name, run_name, to_json,
 };
 
 use super::breakers::MeasuredNight;
@@ -107,7 +106,7 @@ pub(crate) async fn publish(
     // Until the commit, a failure deletes what it finds here.
     let mut new = NewFiles::default();
     let records: Vec<FileRecord> = staged.changes.iter().map(|file| file.record.clone()).collect();
-    let set = next_set(&plan.store, ChangedOutput::adding(plan.output.url(), &request.dt, &records));
+    let set = next_set(storage, &plan.store, (&plan.output, &request.dt), &records).await?;
     let mut files = named(&staged.files, &night);
     files.extend(named_changes(&plan.store, &staged.changes, &set)?);
     upload_new(&plan.output, &files, &mut new, "publish", progress).await?;

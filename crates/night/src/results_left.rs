@@ -11,7 +11,7 @@ use arrow::datatypes::{Date32Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{
-    CANONICAL_ID, CANONICAL_ID_BEFORE, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE, STUB_ID,
+    CANONICAL_ID, CANONICAL_ID_BEFORE, CHANGE_SET, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE, STUB_ID,
 };
 use nearprint_parquet::{
     CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder,
@@ -190,24 +190,33 @@ pub(crate) async fn results_without(
     Ok(Some(ResultsLeft { named, n_documents: clusters.n_documents, files: staged, manifest }))
 }
 
-/// Returns what is left of a file of `changes`, below a new folder, and the documents that it names, or `None` if it names none.
-pub(crate) async fn changes_left(
-    file: &ParquetFile,
-    ids: &ForgottenIds,
-    folder: &Path,
-) -> Result<Option<(Vec<StagedFile>, HashSet<String>)>> {
+/// What is left of a file of `changes`.
+pub(crate) struct ChangesLeft {
+    pub(crate) files: Vec<StagedFile>,
+    /// The forgotten documents that the file names.
+    pub(crate) named: HashSet<String>,
+    /// The number of the newest set of the rows that are left, or 0.
+    pub(crate) newest: u64,
+}
+
+/// Returns what is left of a file of `changes`, below a new folder, or `None` if it names none of the documents.
+pub(crate) async fn changes_left(file: &ParquetFile, ids: &ForgottenIds, folder: &Path) -> Result<Option<ChangesLeft>> {
     let named = named_in(file, &CHANGES, ids).await?;
     if named.is_empty() {
         return Ok(None);
     }
     create_folder(folder)?;
+    let mut newest = 0;
     let mut writer = DatasetWriter::new(folder, CHANGES.name, CHANGES.schema, &[]);
     let mut batches = file.stream(file.whole(&column_names(&CHANGES)))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &file.file.url };
-        writer.write(left(&CHANGES, columns, ids, &Clusters::default())?)?;
+        let rows = left(&CHANGES, columns, ids, &Clusters::default())?;
+        let numbers = Columns { batch: &rows, file: &file.file.url }.primitive::<Int64Type>(CHANGE_SET)?.values();
+        newest = newest.max(numbers.iter().copied().filter_map(|number| u64::try_from(number).ok()).max().unwrap_or(0));
+        writer.write(rows)?;
     }
-    Ok(Some((writer.finish()?, named)))
+    Ok(Some(ChangesLeft { files: writer.finish()?, named, newest }))
 }
 
 /// Opens the files of a dataset of a night.

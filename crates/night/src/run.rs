@@ -21,7 +21,7 @@ use super::published::{already_published, manifest_of};
 use super::request::RunRequest;
 use super::stage::Staging;
 use super::summary::{CountsOf, RunStatus, RunSummary};
-use super::tables::{have_night, refuse_lost_changes, roll_forward};
+use super::tables::{have_night, newest_set_there, roll_forward};
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
 const MAX_ATTEMPTS: usize = 5;
@@ -112,8 +112,7 @@ async fn attempt(work: CommandContext<'_>, request: &RunRequest, written: Option
         Course::UnknownNight => return Err(unknown_night(&plan)),
         Course::Publish => {}
     }
-    refuse_before_work(request, &plan, resources)?;
-    refuse_lost_changes(storage, &plan.store, &plan.output, &tables).await?;
+    refuse_before_work(storage, request, &plan, resources).await?;
     if let Some(night) = plan.store.night(&request.dt) {
         warn_of_forgotten(storage, &plan.store, night).await;
     }
@@ -192,11 +191,20 @@ pub(crate) async fn course(
 }
 
 /// Refuses a night before its work, as far as nothing has to be written for it.
-pub(crate) fn refuse_before_work(request: &RunRequest, plan: &Plan, resources: &Resources) -> Result<()> {
+pub(crate) async fn refuse_before_work(
+    storage: &Storage,
+    request: &RunRequest,
+    plan: &Plan,
+    resources: &Resources,
+) -> Result<()> {
     refuse_forgotten(&plan.store, request)?;
     resources.refuse_forbidden_temp()?;
     if request.preflight {
         preflight::refuse_full(&resources.temp_parent(), plan)?;
+    }
+    // A night that is published may only be mended, and adds no set then.
+    if plan.store.night(&request.dt).is_none() {
+        newest_set_there(storage, &plan.store, &plan.output).await?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nearprint_delta::{TableChange, TableFile, TableLog};
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, words};
 use nearprint_parquet::schema::CHANGE_SET;
 use nearprint_parquet::{CHANGES, PUBLISHED, PublishedName};
 use nearprint_storage::{Folder, Storage};
@@ -44,7 +44,7 @@ pub(crate) async fn roll_forward(
         let identity = opened.identity().await?.unwrap_or_default();
         // The decisions come last, so whoever finds a night there finds what it changed too.
         let is_new = !has_nights(&opened, &logs);
-        if write_changes(storage, &opened, output, (&mut changes, is_new), (newest, &identity), own).await?
+        if write_changes(storage, &opened, output, (&mut changes, is_new), (newest, &identity)).await?
             && write_missing(storage, &opened, output, &mut logs, (newest, &identity), own).await?
         {
             write_checkpoints(std::slice::from_mut(&mut changes)).await;
@@ -120,13 +120,12 @@ async fn write_changes(
     output: &Folder,
     (log, is_new): (&mut TableLog, bool),
     (newest_night, identity): (&str, &str),
-    own: Option<&str>,
 ) -> Result<bool> {
     let change = match missing_changes(storage, store, output, log).await {
         Ok(change) if change.is_empty() => return Ok(true),
         Ok(change) => change,
         // What cannot be read now comes later, and no other set may come before it.
-        Err(error) if !is_about_content(&error) || (own.is_some() && !begins_anew(log)) => return Err(error),
+        Err(error) if !is_about_content(&error) => return Err(error),
         Err(error) => {
             tracing::warn!(table = log.table().url(), %error, "a set of changes is not in the table");
             return Ok(true);
@@ -145,37 +144,22 @@ async fn write_changes(
     Ok(is_written)
 }
 
-/// Refuses to add a set of changes to the table of an output that would not have every set then: whoever follows it would miss
-/// one, and nothing would say so. `logs` are those of the output's tables of nights.
+/// Returns the number of the newest set of which the table `changes` of an output has rows, or 0 if it has none. Refuses a table
+/// to which no set can be added: it would not have every set then, whoever follows it would miss one, and nothing would say so.
 ///
 /// # Errors
 /// The table [cannot go on](cannot_go_on), or cannot be read.
-pub(crate) async fn refuse_lost_changes(
-    storage: &Storage,
-    store: &Store,
-    output: &Folder,
-    logs: &[TableLog],
-) -> Result<()> {
+pub(crate) async fn newest_set_there(storage: &Storage, store: &Store, output: &Folder) -> Result<u64> {
     let log = TableLog::open(output, &CHANGES).await?;
-    match cannot_go_on(storage, store, output, &log, logs).await? {
+    match cannot_go_on(storage, store, output, &log).await? {
         Some(fault) => Err(fault),
-        None => Ok(()),
+        None => Ok(newest_of(log.files())),
     }
 }
 
-/// Refuses it for all outputs of a store's nights and of its newest set of changes.
-///
-/// # Errors
-/// The same as those of [`refuse_lost_changes`].
-pub(crate) async fn refuse_lost_changes_of_all(storage: &Storage, store: &Store) -> Result<()> {
-    for output in output_roots(storage, store, store.nights())? {
-        refuse_lost_changes(storage, store, &output, &read_tables(&output).await?).await?;
-    }
-    Ok(())
-}
-
-/// Returns why no set of changes can follow those of a table: the store was put back to a state before the newest one; the files of
-/// the newest one are damaged; or the log is gone. A table of which nothing is left begins anew.
+/// Returns why no set of changes can follow those of a table: it has one that the store does not know, or lacks one that the store
+/// knows, because either was put back to an earlier state; files of the newest one are damaged; or the log is gone. A table of
+/// which nothing is left begins anew.
 ///
 /// # Errors
 /// The table cannot be read now.
@@ -184,52 +168,72 @@ pub(crate) async fn cannot_go_on(
     store: &Store,
     output: &Folder,
     log: &TableLog,
-    logs: &[TableLog],
 ) -> Result<Option<Fault>> {
     let url = log.table().url();
-    let lost = |fault: Fault| Some(fault.remedy(RESTORE_CHANGES));
-    // Another run may have committed since the store was opened.
-    if unknown_set(store, log).is_some()
-        && let Some(number) = unknown_set(&Store::open(store.folder()).await?, log)
-    {
-        let reason = format!(
-            "it has a set of changes {number} that the store does not know, as if the store had been put back to an earlier state"
-        );
-        return Ok(lost(damaged(url, reason)));
-    }
-    match missing_changes(storage, store, output, log).await {
-        Ok(change) if has_nights(store, logs) && lacks_earlier_sets(store, log, &change).await? => {
-            Ok(lost(damaged(url, "its log is gone, and files of earlier sets of changes are there")))
+    let refused = |reason: String| damaged(url, reason).remedy(words![PUT_BACK, MOVED_AWAY]);
+    let change = match missing_changes(storage, store, output, log).await {
+        Ok(change) => change,
+        Err(error) if !is_about_content(&error) => return Err(error),
+        Err(_) if begins_anew(log) => return Ok(None),
+        Err(error) => {
+            let fault = match file_and_reason(&error) {
+                Some((file, reason)) => damaged(file, reason),
+                None => error,
+            };
+            return Ok(Some(fault.remedy(words!["restore it from a backup, or ", MOVED_AWAY])));
         }
-        Ok(_) => Ok(None),
-        Err(error) if !is_about_content(&error) => Err(error),
-        Err(_) if begins_anew(log) => Ok(None),
-        Err(error) => Ok(lost(match file_and_reason(&error) {
-            Some((file, reason)) => damaged(file, reason),
-            None => error,
-        })),
+    };
+    let stays = |file: &&TableFile| !change.removed.contains(&file.path);
+    let there = newest_of(log.files().filter(stays).chain(&change.added));
+    let mut known = known_newest(storage, store, output)?;
+    if known.is_some_and(|known| there > known) {
+        // Another run may have committed since the store was opened.
+        known = known_newest(storage, &Store::open(store.folder()).await?, output)?;
+    }
+    match known {
+        Some(known) if there > known => Ok(Some(refused(format!(
+            "it has set of changes {there}, and the store knows it up to {known}, as if the store had been put back to an earlier state"
+        )))),
+        Some(known) if there < known && !begins_anew(log) => Ok(Some(refused(format!(
+            "it has sets of changes up to {there}, and the store knows it up to {known}, as if the results had been put back to an earlier \
+             state"
+        )))),
+        _ if lacks_earlier_sets(store, log, &change).await? && has_nights(store, &read_tables(output).await?) => {
+            Ok(Some(refused("its log is gone, and files of earlier sets of changes are there".to_owned())))
+        }
+        _ => Ok(None),
     }
 }
+
+const PUT_BACK: &str = "put back the other one of store and results too, from the same backup, or ";
+const MOVED_AWAY: &str = "move the folder `changes` away: whoever follows it then begins anew with the corpus";
 
 /// Returns whether a table of changes has nothing yet, or nothing any more.
 fn begins_anew(log: &TableLog) -> bool {
     log.files().next().is_none() && log.removed().is_empty()
 }
 
-const RESTORE_CHANGES: &str =
-    "restore it from a backup, or move the folder `changes` away: whoever follows it then begins anew with the corpus";
+/// Returns the number of the newest set of which files have rows, or 0.
+pub(crate) fn newest_of<'a>(files: impl Iterator<Item = &'a TableFile>) -> u64 {
+    files.filter_map(set_of).max().unwrap_or(0)
+}
 
-/// Returns the number of a set of changes that a table has and the store does not know.
-fn unknown_set(store: &Store, log: &TableLog) -> Option<u64> {
-    let newest = store.changes().into_iter().flat_map(|set| &set.outputs).flat_map(|of| &of.added);
-    let newest: Vec<&str> = newest.filter_map(|file| Some(below_table(&file.name).ok()?.0)).collect();
-    log.files().find_map(|file| {
-        // A set without rows has no number in its file.
-        let number = u64::try_from(file.largest(CHANGE_SET)?).ok()?;
-        let is_known =
-            number < store.n_change_sets() || (number == store.n_change_sets() && newest.contains(&file.path.as_str()));
-        (!is_known).then_some(number)
-    })
+/// Returns the number of the newest set of a file. `None` means that it has no rows.
+pub(crate) fn set_of(file: &TableFile) -> Option<u64> {
+    u64::try_from(file.largest(CHANGE_SET)?).ok()
+}
+
+/// Returns the number of the newest set of which the table of an output has rows, as the store knows it. `None` means that it
+/// knows none of the output.
+fn known_newest(storage: &Storage, store: &Store, output: &Folder) -> Result<Option<u64>> {
+    let mut known = None;
+    for (root, &number) in store.changes().into_iter().flat_map(|set| &set.newest) {
+        // Two jobs may write one output as two texts.
+        if storage.folder(root)?.is_same_place(output) {
+            known = known.max(Some(number));
+        }
+    }
+    Ok(known)
 }
 
 /// Returns whether tables of nights name any of a release with the table `changes`: that has a log then, unless it is lost.
@@ -238,18 +242,23 @@ pub(crate) fn has_nights(store: &Store, logs: &[TableLog]) -> bool {
     logs.iter().any(|log| log.files().any(|file| !is_former(&file.dt)))
 }
 
-/// Returns whether a table of changes that has no version has files of other sets than the newest one, in an output that has
-/// nights: a run would write a log with that set alone. Where nothing is to be written, a first set may be on its way. A store's
-/// first set has none before it, and what else lies there a killed run has left.
-pub(crate) async fn lacks_earlier_sets(store: &Store, log: &TableLog, newest: &TableChange) -> Result<bool> {
+/// Returns whether a table of changes that has no version has files of earlier sets than the newest one: a run would write a log
+/// with that set alone. Where nothing is to be written, a first set may be on its way. A store's first set has none before it,
+/// and files of the newest number that the store does not name are those of a run that was killed, or was not the first.
+async fn lacks_earlier_sets(store: &Store, log: &TableLog, newest: &TableChange) -> Result<bool> {
     if store.n_change_sets() <= 1 || newest.added.is_empty() || !begins_anew(log) {
         return Ok(false);
     }
     for night in log.table().names().await?.into_iter().filter(|name| !name.starts_with('_')) {
         for file in log.table().join(&night).names().await? {
             let path = format!("{night}/{file}");
-            let is_of_set = PublishedName::parse(&path).is_some();
-            if is_of_set && !newest.added.iter().any(|added| added.path == path) {
+            let Some(name) = PublishedName::parse(&path) else { continue };
+            if newest.added.iter().any(|added| added.path == path) {
+                continue;
+            }
+            // What cannot be read is of no set that is known to be a later one.
+            let described = TableFile::of(log.table(), &path, name.dt, log.dataset()).await;
+            if described.map_or(true, |file| set_of(&file).is_some_and(|number| number < store.n_change_sets())) {
                 return Ok(true);
             }
         }
@@ -282,6 +291,14 @@ pub(crate) async fn missing_changes(
                 return Err(damaged(url, "its size or its rows are not those that the store's commit records"));
             }
             change.added.push(described);
+        }
+        let there = newest_of(log.files());
+        if let Some(after) = of.after.filter(|&after| after != there)
+            && !change.added.is_empty()
+            && !begins_anew(log)
+        {
+            let reason = format!("it has sets of changes up to {there}, and the newest one follows set {after}");
+            return Err(damaged(log.table().url(), reason));
         }
         for name in &of.removed {
             let (path, _) = below_table(name)?;

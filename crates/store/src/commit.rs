@@ -4,6 +4,7 @@
 //! of [`PAGE_NIGHTS`] nights. A page is an object of its own. It is named by its content, and all commits with the same
 //! nights share it. So the data that a night adds to the history does not grow with the number of nights before it.
 
+use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
@@ -139,6 +140,9 @@ pub struct ChangeSet {
     pub number: u64,
     /// The outputs whose tables change.
     pub outputs: Vec<ChangedOutput>,
+    /// The number of the newest set of which the table of an output has rows, by the root of its results. It is 0 if it has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub newest: BTreeMap<String, u64>,
 }
 
 /// The files that a set of changes brings into the table of an output, and takes out of it. Their names are paths below the
@@ -153,6 +157,9 @@ pub struct ChangedOutput {
     pub removed: Vec<String>,
     /// The files that come into it.
     pub added: Vec<FileRecord>,
+    /// The number of the newest set of which the table had rows before, or 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
 }
 
 impl ChangedOutput {
@@ -170,7 +177,7 @@ impl ChangedOutput {
         // Rows have the number of their set, so only equal sets of one number have equal names.
         let digest = Self::digest(staged);
         let named = |file: &FileRecord| FileRecord { name: published_path(&file.name, dt, &digest), ..file.clone() };
-        Self { output: output.to_owned(), removed: Vec::new(), added: staged.iter().map(named).collect() }
+        Self { output: output.to_owned(), removed: Vec::new(), added: staged.iter().map(named).collect(), after: None }
     }
 }
 

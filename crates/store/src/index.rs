@@ -114,10 +114,7 @@ impl OpenIndex {
         };
         let rows: Vec<Option<Vec<u64>>> = tables.iter().map(rows_of).collect();
         let Some(rows) = one_of_all(&rows) else {
-            return Err(odd(
-                tables.get(least_common(&rows)),
-                "it does not say which runs it has, as the other tables do",
-            ));
+            return Err(odd(tables.get(least_common(&rows)), "it names other runs than the other tables"));
         };
         let n_rows = rows.iter().fold(0u64, |sum, &rows| sum.saturating_add(rows));
         let (n_tables, n_words) = (tables.len(), tables.len() / LookupPlan::COPIES as usize);
@@ -136,7 +133,7 @@ impl OpenIndex {
             let bits: Vec<Option<u32>> = tables.iter().map(bits_of).collect();
             let Some(bits) = one_of_all(&bits) else {
                 let table = tables.get(least_common(&bits));
-                return Err(odd(table, "it does not say which bits it permutes, as the other tables do"));
+                return Err(odd(table, "it has another order of bits than the other tables"));
             };
             opened.push(OpenTables { key, bits, tables });
         }

@@ -49,7 +49,7 @@
 //!     has_stubs: false,
 //!     overruled: Vec::new(),
 //! };
-//! let set = ChangeSet { number: 1, outputs: Vec::new() };
+//! let set = ChangeSet { number: 1, ..ChangeSet::default() };
 //! let changes = NightChanges { set, overruled: Vec::new() };
 //! assert!(store.commit(&night, &changes, None, &made_by).await?);
 //!

@@ -77,7 +77,7 @@ impl Args {
                 overruled: Vec::new(),
                 dt,
             };
-            let set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+            let set = ChangeSet { number: store.n_change_sets() + 1, ..ChangeSet::default() };
             let changes = NightChanges { set, overruled: Vec::new() };
             if !store.commit(&night, &changes, None, &made_by).await? {
                 return Err(format!("{}: another writer was faster", self.output.display()).into());

@@ -36,7 +36,10 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
 /// Returns the command that mends what was found, if one does.
 fn next(found: &CheckReport, config: &str) -> Option<String> {
     let mut damaged = found.problems.iter().filter_map(|problem| problem.of.night());
+    // No night is published before the table of changes is mended.
+    let is_stopped = found.problems.iter().any(|problem| problem.of == Damaged::Changes);
     match damaged.next() {
+        _ if is_stopped => None,
         Some(dt) => Some(command_line(["run", "--config", config, "--dt", dt, "--replace"])),
         None if !found.problems.is_empty() || found.stale.is_empty() => None,
         _ => Some(command_line(["run", "--config", config, "--stale"])),

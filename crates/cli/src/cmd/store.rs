@@ -122,7 +122,7 @@ fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "{}: forgot {} of {} ({} not found): {} in {} of the store, results of {} (commit {})",
+        "{}: forgot {} of {} ({} not found): {}; {} of the store, results of {} (commit {})",
         summary.store,
         grouped(summary.n_found),
         counted(summary.n_ids, "id"),

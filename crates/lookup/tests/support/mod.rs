@@ -98,7 +98,7 @@ pub async fn write(
             overruled: Vec::new(),
             dt,
         };
-        let set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new() };
+        let set = ChangeSet { number: store.n_change_sets() + 1, outputs: Vec::new(), ..ChangeSet::default() };
         let changes = NightChanges { set, overruled: Vec::new() };
         assert!(store.commit(&night, &changes, None, &made_by).await.unwrap());
         if number + 1 == n_indexed {

@@ -92,9 +92,9 @@ impl Planning {
             (several, None) => {
                 in_pool(|| several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect())
             }
-            // One after another, so that the values of one key alone are in memory.
+            // One after another, so that the words of one key alone are in memory.
             (keys, Some(_)) => {
-                in_pool(|| keys.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values).counted()).collect())
+                in_pool(|| keys.iter().map(|key| ValuesOfKey::counted(key.of.key, &rows, values.len())).collect())
             }
         };
         let keys_bytes = match of_keys.as_slice() {
@@ -251,8 +251,11 @@ impl ValuesOfKey {
         }
     }
 
-    fn counted(self) -> Self {
-        Self { held: None, ..self }
+    fn counted(key: Key, rows: &QueryRows, n_fingerprints: usize) -> Self {
+        match key {
+            Key::Fingerprint => Self { held: None, n_values: n_fingerprints, bytes: n_fingerprints * 8 },
+            Key::Word(_) => Self { held: None, ..Self::of(key, rows, &[]) },
+        }
     }
 }
 
