@@ -443,3 +443,43 @@ fn files_that_a_killed_run_left_do_not_keep_a_table_of_changes_from_beginning_an
     }
     assert_eq!(newest(&night), [["d", "added", "", "keep"]]);
 }
+
+#[test]
+fn a_check_beside_runs_finds_no_set_of_changes_missing() {
+    let night = Night::new("");
+    let dts: Vec<String> = (1..=12).map(|day| format!("2026-11-{day:02}")).collect();
+    for dt in &dts {
+        night.documents(dt, &[(dt.as_str(), &text(u64::from(dt.as_bytes()[9]), 60))]);
+    }
+    run(&night, &dts[0], &[]);
+    let (is_done, night) = (std::sync::atomic::AtomicBool::new(false), &night);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let checked = nearprint_in(night.path(), &["check", "--config", "job.toml"]);
+                    assert!(!checked.stdout.contains("sets of changes up to"), "{}", checked.stdout);
+                    assert!(!checked.stdout.contains("it has set of changes"), "{}", checked.stdout);
+                }
+            });
+        }
+        for dt in &dts[1..] {
+            run(night, dt, &[]);
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    is_sound(night);
+}
+
+#[test]
+fn a_store_that_was_put_back_before_the_first_set_of_an_output_does_not_number_that_set_again() {
+    let (night, [first, second, third, fourth]) = four_nights();
+    for dt in [first, second] {
+        run(&night, dt, &["--output", "other"]);
+    }
+    copied(&night, "store", "backup");
+    run(&night, third, &[]);
+    put_back(&night, "store");
+    let parts = ["results/changes: it has set of changes 3, and the store knows it up to 2"];
+    expect(&night.run(fourth, &["--no-breakers"]), 65, &parts);
+}

@@ -11,7 +11,7 @@ use nearprint_pipeline::{NightsChange, Resources};
 use nearprint_storage::{Folder, NewFiles, Progress, Storage};
 use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, maintain, others_committed};
 
-use crate::tables::{newest_set_there, roll_all_forward, roll_forward};
+use crate::tables::{is_root_of, newest_set_there, roll_all_forward, roll_forward};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -29,21 +29,22 @@ pub(crate) async fn next_set(
     let there = newest_set_there(storage, store, output).await?;
     let number = store.n_change_sets() + 1;
     let has_rows = records.iter().any(|record| record.rows > 0);
-    let mut newest = store.changes().map_or(Ok(BTreeMap::new()), |set| newest_of_others(storage, set, output))?;
+    let mut newest = store.changes().map_or_else(BTreeMap::new, |set| newest_of_others(storage, store, set, output));
     newest.insert(output.url().to_owned(), if has_rows { number } else { there });
     let of = ChangedOutput { after: Some(there), ..ChangedOutput::adding(output.url(), dt, records) };
     Ok(ChangeSet { number, outputs: vec![of], newest })
 }
 
-/// Returns what a set of changes says of the tables of other outputs.
-pub(crate) fn newest_of_others(storage: &Storage, set: &ChangeSet, output: &Folder) -> Result<BTreeMap<String, u64>> {
-    let mut others = BTreeMap::new();
-    for (root, &number) in &set.newest {
-        if !storage.folder(root)?.is_same_place(output) {
-            others.insert(root.clone(), number);
-        }
-    }
-    Ok(others)
+/// Returns what a set of changes says of the tables of other outputs in which a store has nights.
+pub(crate) fn newest_of_others(
+    storage: &Storage,
+    store: &Store,
+    set: &ChangeSet,
+    output: &Folder,
+) -> BTreeMap<String, u64> {
+    let has_nights = |root: &str| store.nights().iter().any(|night| night.output_root() == root);
+    let others = set.newest.iter().filter(|(root, _)| has_nights(root) && !is_root_of(storage, root, output));
+    others.map(|(root, &number)| (root.clone(), number)).collect()
 }
 
 /// Returns the staged files of a set of changes under the names that the set has for them below the output.

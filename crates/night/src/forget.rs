@@ -20,7 +20,7 @@ use crate::changes::{named_changes, newest_of_others};
 use crate::publish::of_run;
 use crate::published::open_store;
 use crate::results_left::{changes_left, results_without};
-use crate::tables::{cannot_go_on, newest_of, roll_all_forward, set_of};
+use crate::tables::{cannot_go_on, is_root_of, newest_of, roll_all_forward, set_of};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -215,7 +215,7 @@ async fn changes_without(
             of.removed.push(format!("{}/{}", CHANGES.name, file.path));
             add(&mut of, &mut staged, &file.dt, left.files);
         }
-        if newest.is_some_and(|newest| storage.folder(newest).is_ok_and(|newest| newest.is_same_place(&output))) {
+        if newest.is_some_and(|newest| is_root_of(storage, newest, &output)) {
             let folder = temp.join("changes");
             create_folder(&folder)?;
             let restored = forgetting.write(&folder).await?;
@@ -224,7 +224,7 @@ async fn changes_without(
             }
             add(&mut of, &mut staged, dt, restored);
         }
-        set.newest = newest_of_others(storage, &set, &output)?;
+        set.newest = newest_of_others(storage, store, &set, &output);
         set.newest.insert(root.to_owned(), newest_there);
         if of.added.is_empty() && of.removed.is_empty() {
             continue;

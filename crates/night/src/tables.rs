@@ -7,7 +7,7 @@ use nearprint_fault::{Fault, Result, words};
 use nearprint_parquet::schema::CHANGE_SET;
 use nearprint_parquet::{CHANGES, PUBLISHED, PublishedName};
 use nearprint_storage::{Folder, Storage};
-use nearprint_store::{Night, Store, damaged, file_and_reason, is_about_content};
+use nearprint_store::{ChangedOutput, Night, Store, damaged, file_and_reason, is_about_content, others_committed};
 
 use super::manifest::Manifest;
 
@@ -131,7 +131,7 @@ async fn write_changes(
             return Ok(true);
         }
     };
-    if !is_new && lacks_earlier_sets(store, log, &change).await? {
+    if !is_new && lacks_earlier_sets(storage, store, output, log, &change).await? {
         let table = log.table().url();
         tracing::warn!(
             table,
@@ -169,8 +169,25 @@ pub(crate) async fn cannot_go_on(
     output: &Folder,
     log: &TableLog,
 ) -> Result<Option<Fault>> {
+    let mut found = compared(storage, store, output, log).await?;
+    for _ in 0..MAX_ATTEMPTS {
+        if found.is_none() {
+            return Ok(None);
+        }
+        // Others may have committed meanwhile. A log that is read while nobody commits has all sets but the newest.
+        let before = Store::open(store.folder()).await?;
+        found = compared(storage, &before, output, &TableLog::open(output, &CHANGES).await?).await?;
+        if Store::open(store.folder()).await?.sequence() == before.sequence() {
+            return Ok(found);
+        }
+    }
+    Err(others_committed(MAX_ATTEMPTS))
+}
+
+/// Compares a table of changes with a state of the store.
+async fn compared(storage: &Storage, store: &Store, output: &Folder, log: &TableLog) -> Result<Option<Fault>> {
     let url = log.table().url();
-    let refused = |reason: String| damaged(url, reason).remedy(words![PUT_BACK, MOVED_AWAY]);
+    let refused = |reason: String| Some(damaged(url, reason).remedy(words![PUT_BACK, MOVED_AWAY]));
     let change = match missing_changes(storage, store, output, log).await {
         Ok(change) => change,
         Err(error) if !is_about_content(&error) => return Err(error),
@@ -185,24 +202,24 @@ pub(crate) async fn cannot_go_on(
     };
     let stays = |file: &&TableFile| !change.removed.contains(&file.path);
     let there = newest_of(log.files().filter(stays).chain(&change.added));
-    let mut known = known_newest(storage, store, output)?;
-    if known.is_some_and(|known| there > known) {
-        // Another run may have committed since the store was opened.
-        known = known_newest(storage, &Store::open(store.folder()).await?, output)?;
-    }
-    match known {
-        Some(known) if there > known => Ok(Some(refused(format!(
-            "it has set of changes {there}, and the store knows it up to {known}, as if the store had been put back to an earlier state"
-        )))),
-        Some(known) if there < known && !begins_anew(log) => Ok(Some(refused(format!(
+    // Of an output of which the store knows nothing, no set is newer than its own newest one.
+    let known = known_newest(storage, store, output);
+    let most = known.unwrap_or(store.n_change_sets());
+    Ok(match known {
+        _ if there > most => refused(format!(
+            "it has set of changes {there}, and the store knows it up to {most}, as if the store had been put back to an earlier state"
+        )),
+        Some(known) if there < known && !begins_anew(log) => refused(format!(
             "it has sets of changes up to {there}, and the store knows it up to {known}, as if the results had been put back to an earlier \
              state"
-        )))),
-        _ if lacks_earlier_sets(store, log, &change).await? && has_nights(store, &read_tables(output).await?) => {
-            Ok(Some(refused("its log is gone, and files of earlier sets of changes are there".to_owned())))
+        )),
+        _ if lacks_earlier_sets(storage, store, output, log, &change).await?
+            && has_nights(store, &read_tables(output).await?) =>
+        {
+            refused("its log is gone, and files of earlier sets of changes are there".to_owned())
         }
-        _ => Ok(None),
-    }
+        _ => None,
+    })
 }
 
 const PUT_BACK: &str = "put back the other one of store and results too, from the same backup, or ";
@@ -225,15 +242,15 @@ pub(crate) fn set_of(file: &TableFile) -> Option<u64> {
 
 /// Returns the number of the newest set of which the table of an output has rows, as the store knows it. `None` means that it
 /// knows none of the output.
-fn known_newest(storage: &Storage, store: &Store, output: &Folder) -> Result<Option<u64>> {
-    let mut known = None;
-    for (root, &number) in store.changes().into_iter().flat_map(|set| &set.newest) {
-        // Two jobs may write one output as two texts.
-        if storage.folder(root)?.is_same_place(output) {
-            known = known.max(Some(number));
-        }
-    }
-    Ok(known)
+fn known_newest(storage: &Storage, store: &Store, output: &Folder) -> Option<u64> {
+    let newest = store.changes().into_iter().flat_map(|set| &set.newest);
+    newest.filter(|(root, _)| is_root_of(storage, root, output)).map(|(_, &number)| number).max()
+}
+
+/// Returns whether this is the root of an output: two jobs may write one output as two texts. An output that cannot be named any
+/// more, as on S3 without a region, is another one.
+pub(crate) fn is_root_of(storage: &Storage, root: &str, output: &Folder) -> bool {
+    storage.folder(root).is_ok_and(|root| root.is_same_place(output))
 }
 
 /// Returns whether tables of nights name any of a release with the table `changes`: that has a log then, unless it is lost.
@@ -245,8 +262,17 @@ pub(crate) fn has_nights(store: &Store, logs: &[TableLog]) -> bool {
 /// Returns whether a table of changes that has no version has files of earlier sets than the newest one: a run would write a log
 /// with that set alone. Where nothing is to be written, a first set may be on its way. A store's first set has none before it,
 /// and files of the newest number that the store does not name are those of a run that was killed, or was not the first.
-async fn lacks_earlier_sets(store: &Store, log: &TableLog, newest: &TableChange) -> Result<bool> {
-    if store.n_change_sets() <= 1 || newest.added.is_empty() || !begins_anew(log) {
+async fn lacks_earlier_sets(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    log: &TableLog,
+    newest: &TableChange,
+) -> Result<bool> {
+    // The table had nothing when the newest set was made, so what else lies there a killed run has left.
+    let begins = |of: &ChangedOutput| of.after == Some(0) && is_root_of(storage, &of.output, output);
+    let is_first = store.n_change_sets() <= 1 || store.changes().is_some_and(|set| set.outputs.iter().any(begins));
+    if is_first || newest.added.is_empty() || !begins_anew(log) {
         return Ok(false);
     }
     for night in log.table().names().await?.into_iter().filter(|name| !name.starts_with('_')) {

@@ -422,6 +422,7 @@ def test_results_stay_with_their_rows_whatever_the_caller_does_to_the_frame():
     rows = [{"text": text} for text in texts]
     found = nearprint.Deduplicator().dedup(rows)
     rows.reverse()
+    rows[0]["text"] = "x"
     assert [row["text"] for row in found.kept] == [texts[0], texts[2]]
 
 
@@ -537,3 +538,9 @@ assert found["canonical_id"][0] == 2
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_setting_may_be_a_number_of_numpy():
+    np = pytest.importorskip("numpy")
+    done = nearprint.Deduplicator(threads=np.int64(2), max_lost_share=np.float32(0.5)).dedup(["a text", "a text"])
+    assert [row["decision"] for row in done.frame] == ["keep", "drop"]

@@ -141,6 +141,7 @@ pub struct ChangeSet {
     /// The outputs whose tables change.
     pub outputs: Vec<ChangedOutput>,
     /// The number of the newest set of which the table of an output has rows, by the root of its results. It is 0 if it has none.
+    /// Outputs without a night of the store are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub newest: BTreeMap<String, u64>,
 }

@@ -76,7 +76,8 @@ class _List(Frame):
     """Texts, or dictionaries."""
 
     def __init__(self, given: Any, text: str) -> None:
-        super().__init__(list(given), [dict(row) if isinstance(row, dict) else {text: row} for row in given])
+        given = [dict(row) if isinstance(row, dict) else row for row in given]
+        super().__init__(given, [row if isinstance(row, dict) else {text: row} for row in given])
         self.names = list(dict.fromkeys(name for row in self.frame for name in row)) or [text]
 
     def columns(self) -> list[str]:
@@ -109,7 +110,10 @@ class _Pandas(Frame):
     library, kinds = "pandas", ("DataFrame", "Series", "Index")
 
     def __init__(self, given: Any, text: str) -> None:
-        given = given.copy()
+        import pandas as pd
+
+        # From pandas 3 on, a copy shares its values until one of the two is changed.
+        given = given.copy(deep=int(pd.__version__.split(".")[0]) < 3)
         super().__init__(given, given if hasattr(given, "columns") else given.to_frame(name=text))
         self.text = text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import numbers
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,6 +90,11 @@ def _table(name: str, table: Mapping[str, Any]) -> str:
 def _value(key: str, value: Any) -> str:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
+    # Those of NumPy are none of these.
+    if isinstance(value, numbers.Integral):
+        return json.dumps(int(value))
+    if isinstance(value, numbers.Real):
+        return json.dumps(float(value))
     if isinstance(value, (str, os.PathLike)):
         # Strings of TOML have the escapes of JSON, and no bare delete.
         return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
