@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use nearprint_delta::TableLog;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::{FileRecord, StagedFile, upload_new};
+use nearprint_parquet::{CHANGES, FileRecord, StagedFile, upload_new};
 use nearprint_pipeline::{NightsChange, Resources};
 use nearprint_storage::{Folder, NewFiles, Progress, Storage};
 use nearprint_store::{ChangeSet, ChangedOutput, Night, Store, maintain, others_committed};
@@ -26,7 +27,7 @@ pub(crate) async fn next_set(
     (output, dt): (&Folder, &str),
     records: &[FileRecord],
 ) -> Result<ChangeSet> {
-    let there = newest_set_there(storage, store, output).await?;
+    let there = newest_set_there(storage, store, output, &TableLog::open(output, &CHANGES).await?).await?;
     let number = store.n_change_sets() + 1;
     let has_rows = records.iter().any(|record| record.rows > 0);
     let mut newest = store.changes().map_or_else(BTreeMap::new, |set| newest_of_others(storage, store, set, output));

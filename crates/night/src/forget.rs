@@ -20,7 +20,7 @@ use crate::changes::{named_changes, newest_of_others};
 use crate::publish::of_run;
 use crate::published::open_store;
 use crate::results_left::{changes_left, results_without};
-use crate::tables::{cannot_go_on, is_root_of, newest_of, roll_all_forward, set_of};
+use crate::tables::{is_root_of, newest_set_there, roll_all_forward, set_of};
 
 /// The number of times that the work is done anew while others commit.
 const MAX_ATTEMPTS: usize = 5;
@@ -197,10 +197,7 @@ async fn changes_without(
         }
         outputs.push(output.clone());
         let log = TableLog::open(&output, &CHANGES).await?;
-        if let Some(fault) = cannot_go_on(storage, store, &output, &log).await? {
-            return Err(fault);
-        }
-        let after = Some(newest_of(log.files()));
+        let after = Some(newest_set_there(storage, store, &output, &log).await?);
         let mut of = ChangedOutput { output: root.to_owned(), removed: Vec::new(), added: Vec::new(), after };
         let (mut staged, mut newest_there) = (Vec::new(), 0);
         for (j, file) in log.files().enumerate() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nearprint_delta::TableLog;
 use nearprint_fault::{Fault, Result, key, words};
+use nearprint_parquet::CHANGES;
 use nearprint_pipeline::{CommandContext, Resources};
 use nearprint_profile::ALGORITHM_VERSION;
 use nearprint_storage::{Progress, Storage, blocking, remove_dead};
@@ -204,7 +205,8 @@ pub(crate) async fn refuse_before_work(
     }
     // A night that is published may only be mended, and adds no set then.
     if plan.store.night(&request.dt).is_none() {
-        newest_set_there(storage, &plan.store, &plan.output).await?;
+        let log = TableLog::open(&plan.output, &CHANGES).await?;
+        newest_set_there(storage, &plan.store, &plan.output, &log).await?;
     }
     Ok(())
 }

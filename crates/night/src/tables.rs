@@ -149,9 +149,8 @@ async fn write_changes(
 ///
 /// # Errors
 /// The table [cannot go on](cannot_go_on), or cannot be read.
-pub(crate) async fn newest_set_there(storage: &Storage, store: &Store, output: &Folder) -> Result<u64> {
-    let log = TableLog::open(output, &CHANGES).await?;
-    match cannot_go_on(storage, store, output, &log).await? {
+pub(crate) async fn newest_set_there(storage: &Storage, store: &Store, output: &Folder, log: &TableLog) -> Result<u64> {
+    match cannot_go_on(storage, store, output, log).await? {
         Some(fault) => Err(fault),
         None => Ok(newest_of(log.files())),
     }
@@ -231,7 +230,7 @@ fn begins_anew(log: &TableLog) -> bool {
 }
 
 /// Returns the number of the newest set of which files have rows, or 0.
-pub(crate) fn newest_of<'a>(files: impl Iterator<Item = &'a TableFile>) -> u64 {
+fn newest_of<'a>(files: impl Iterator<Item = &'a TableFile>) -> u64 {
     files.filter_map(set_of).max().unwrap_or(0)
 }
 
