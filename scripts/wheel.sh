@@ -3,8 +3,8 @@
 # install it to DIR/build-venv. Prints the wheel's path.
 set -euo pipefail
 
-profile=release
-if [ "${1:-}" = --debug ]; then profile=dev && shift; fi
+options=(--profile release)
+if [ "${1:-}" = --debug ]; then options=(--profile dev --features as-tested) && shift; fi
 [ $# -eq 1 ] || { echo "usage: wheel.sh [--debug] DIR" >&2; exit 64; }
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
@@ -24,5 +24,5 @@ if [ -z "$maturin" ]; then
   fi
 fi
 rm -f "$dir"/nearprint-*.whl
-"$maturin" build --profile "$profile" --interpreter python3 --out "$dir" >&2
+"$maturin" build "${options[@]}" --interpreter python3 --out "$dir" >&2
 ls "$dir"/nearprint-*.whl
