@@ -1,5 +1,5 @@
 """An example of a DAG that starts when a night is published, for the same partition. It keeps a corpus, a table in a DuckDB file, up to date:
-it follows the table `changes` of the results. Needs the packages duckdb and deltalake, and documents in Parquet files."""
+it follows the table `changes` of the results. Needs the packages duckdb and deltalake, and documents in Parquet files, each id once a night."""
 
 import os
 import tomllib
@@ -15,11 +15,14 @@ from nearprint_operator import CONFIG, NIGHT
 # The file of the corpus.
 CORPUS = os.environ.get("NEARPRINT_CORPUS", "/var/lib/nearprint/corpus.duckdb")
 
-# Of each document, the last change since the set that was taken last. A night that was late or replaced, or dropped since, has sets of its own.
+# Of each document, the last change since the set that was taken last, and the newest night that has it. A night that was late or replaced, or
+# dropped since, has sets of its own.
 CHANGED = """
-CREATE TEMP TABLE changed AS SELECT doc_id, decision, of_dt, change_set
-FROM (SELECT *, row_number() OVER (PARTITION BY doc_id ORDER BY change_set DESC) AS newest FROM read_parquet(?) WHERE change_set > ?)
-WHERE newest = 1
+CREATE TEMP TABLE changed AS SELECT c.doc_id, c.decision, d.dt, c.change_set
+FROM (SELECT *, row_number() OVER (PARTITION BY doc_id ORDER BY change_set DESC) AS newest FROM read_parquet(?) WHERE change_set > ?) c
+LEFT JOIN (SELECT doc_id, max(dt) AS dt FROM read_parquet(?, hive_partitioning = true, union_by_name = true)
+           WHERE reason <> 'stub' GROUP BY doc_id) d ON d.doc_id = c.doc_id
+WHERE c.newest = 1
 """
 
 
@@ -37,12 +40,13 @@ def update():
         corpus.execute("CREATE TABLE IF NOT EXISTS state (change_set BIGINT)")
         last = corpus.execute("SELECT coalesce(max(change_set), 0) FROM state").fetchone()[0]
         corpus.begin()
-        corpus.execute(CHANGED, [DeltaTable(f"{results}/changes").file_uris(), last])
+        changes, decisions = (DeltaTable(f"{results}/{table}").file_uris() for table in ("changes", "decisions"))
+        corpus.execute(CHANGED, [changes, last, decisions])
         corpus.execute("DELETE FROM documents WHERE id IN (SELECT doc_id FROM changed)")
-        nights = corpus.execute("SELECT DISTINCT of_dt FROM changed WHERE decision = 'keep'").fetchall()
+        nights = corpus.execute("SELECT DISTINCT dt FROM changed WHERE decision = 'keep'").fetchall()
         for (dt,) in nights:
             files = f"{documents}/dt={dt}/*.parquet"
-            kept = "SELECT doc_id FROM changed WHERE decision = 'keep' AND of_dt = ?"
+            kept = "SELECT doc_id FROM changed WHERE decision = 'keep' AND dt = ?"
             corpus.execute(f"INSERT INTO documents SELECT id, text FROM read_parquet(?) WHERE id IN ({kept})", [files, dt])
         corpus.execute("INSERT INTO state SELECT max(change_set) FROM changed HAVING count(*) > 0")
         corpus.commit()

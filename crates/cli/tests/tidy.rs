@@ -49,6 +49,10 @@ fn no_crate_depends_on_one_above_it() {
         let dependencies = dependencies(name);
         for line in dependencies.lines().filter_map(|line| line.strip_prefix("nearprint-")) {
             let other = line.split(['.', ' ', '=']).next().unwrap();
+            // The wheel that CI builds may ask for it.
+            if other == "harness" && line.contains("optional = true") {
+                continue;
+            }
             assert!(FLOORS[..floor].contains(&other), "{name} depends on {other}");
         }
     }

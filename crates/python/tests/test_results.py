@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from conftest import ROOT
 
@@ -113,13 +114,64 @@ def test_who_follows_changes_has_the_corpus(place, monkeypatch):
     followed: dict[str, str] = {}
     for taken in range(3):
         rows = duckdb.sql(sql.replace("change_set > 7", f"change_set = {taken + 1}")).fetchall()
-        for doc_id, decision, of_dt, _ in rows:
+        for doc_id, decision, dt, _ in rows:
             followed.pop(doc_id, None)
             if decision == "keep":
-                followed[doc_id] = str(of_dt)
-    # A page whose text stays has no row, so the night that has its text is that of its last change.
-    assert sorted(followed) == sorted(doc_id for doc_id, _ in corpus(place))
+                followed[doc_id] = str(dt)
+    assert sorted(followed.items()) == corpus(place)
     assert len(duckdb.sql(sql.replace("change_set > 7", "change_set > 0")).fetchall()) >= len(followed)
+
+
+def words(first: int, last: int) -> str:
+    return " ".join(f"word{number}" for number in range(first, last))
+
+
+@pytest.fixture
+def night(command, tmp_path, monkeypatch):
+    """Makes nights of documents, in the current folder, which has the names of the page."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.toml").write_text('documents = "crawl"\nstore = "store"\noutput = "results"\ncreate_store = true\n')
+
+    def made(dt: str, texts: dict[str, str], *flags: str) -> None:
+        folder = tmp_path / f"crawl/dt={dt}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": list(texts), "text": list(texts.values())}), folder / "part-00000.parquet")
+        done = command("run", "--config", "job.toml", "--dt", dt, "--no-breakers", *flags, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+    return made
+
+
+def table(name: str) -> str:
+    """The files of a table of results that count, for DuckDB."""
+    files = DeltaTable(f"results/{name}").file_uris()
+    return f"read_parquet({files}, hive_partitioning = true)" if files else "(SELECT NULL AS earlier_id, NULL AS new_id, NULL AS dt WHERE false)"
+
+
+def asked(sql: str) -> list[tuple[str, str]]:
+    rows = duckdb.sql(re.sub(r"delta_scan\('results/([^']*)'\)", lambda found: table(found[1]), sql)).fetchall()
+    return sorted((row[0], str(row[-1])) for row in rows)
+
+
+def test_who_begins_to_follow_later_takes_texts_from_nights_that_have_them(night):
+    night("2026-11-17", {"other": words(500, 560)})
+    night("2026-11-18", {"changed": words(0, 60), "gone": words(100, 160)})
+    night("2026-11-19", {"changed": words(0, 60), "gone": words(100, 160)})
+    night("2026-11-18", {"changed": words(200, 260)}, "--replace")
+    (sql,) = statements(queries_after("follow"))
+    sql = f"SELECT doc_id, dt FROM ({sql.replace('change_set > 7', 'change_set > 0')}) WHERE decision = 'keep'"
+    assert asked(sql) == [("changed", "2026-11-19"), ("gone", "2026-11-19"), ("other", "2026-11-17")]
+
+
+def test_a_document_that_a_fuller_page_replaced_counts_again_when_it_says_something_else(night):
+    night("2026-11-17", {"page": words(0, 100), "stays": words(300, 400)})
+    night("2026-11-18", {"fuller": words(0, 125)})
+    corpus = statements(queries("DuckDB"))[1].replace("-- The documents of the whole corpus", "-- corpus:")
+    (fuller,) = statements(queries_after("fuller"))
+    sql = f"WITH corpus AS ({corpus}\n) {fuller}"
+    assert asked(sql) == [("fuller", "2026-11-18"), ("stays", "2026-11-17")]
+    night("2026-11-19", {"page": words(600, 700)})
+    assert asked(sql) == [("fuller", "2026-11-18"), ("page", "2026-11-19"), ("stays", "2026-11-17")]
 
 
 def families(place: pathlib.Path) -> list[tuple]:
