@@ -64,7 +64,7 @@ pub use html::page_text;
 pub use jsonl_lines::{IdColumn, LineId};
 pub use keep_key::{KeepKey, LENGTH};
 pub use nearprint_warc::{Seam, spans_join};
-pub use night_place::{NightFolders, NightPlace, all_nights, files_of_all_nights, layout_of};
+pub use night_place::{Digits, NightFolders, NightPlace, all_nights, files_of_all_nights, layout_of};
 pub use open::too_many_bad_files;
 pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
 pub use passed::{Passed, PassedReason};

@@ -1,6 +1,7 @@
 //! Places of nights: paths in which placeholders stand for the date of a night.
 
 use std::collections::BTreeSet;
+use std::fmt::{Display, Formatter};
 
 use nearprint_fault::Result;
 use nearprint_storage::{Folder, Storage, is_date};
@@ -50,6 +51,45 @@ pub struct NightPlace {
     unknown: Option<String>,
     /// The path has placeholders.
     has_date: bool,
+}
+
+/// How a path writes months and days: each with two digits, or with as many as the number has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digits {
+    two_of_month: bool,
+    two_of_day: bool,
+}
+
+impl Digits {
+    /// What most crawls have comes first: a date that several of them fit is written like its neighbours.
+    const ALL: [Self; 4] = [
+        Self { two_of_month: false, two_of_day: false },
+        Self { two_of_month: true, two_of_day: true },
+        Self { two_of_month: false, two_of_day: true },
+        Self { two_of_month: true, two_of_day: false },
+    ];
+
+    fn of(self, part: &Part) -> Part {
+        match part {
+            Part::Field(Field::Month { .. }) => Part::Field(Field::Month { padded: self.two_of_month }),
+            Part::Field(Field::Day { .. }) => Part::Field(Field::Day { padded: self.two_of_day }),
+            part => part.clone(),
+        }
+    }
+}
+
+impl Display for NightPlace {
+    /// Writes the path with its placeholders.
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let name = |field| match field {
+            Field::Year => "{yyyy}",
+            Field::Month { padded: true } => "{mm}",
+            Field::Month { padded: false } => "{dt:%-m}",
+            Field::Day { padded: true } => "{dd}",
+            Field::Day { padded: false } => "{dt:%-d}",
+        };
+        f.write_str(&written(&self.parts, |field| name(field).to_owned()))
+    }
 }
 
 impl NightPlace {
@@ -108,6 +148,12 @@ impl NightPlace {
     #[must_use]
     pub fn has_date(&self) -> bool {
         self.has_date
+    }
+
+    /// Returns the same path with such months and days.
+    #[must_use]
+    pub fn with_digits(&self, digits: Digits) -> Self {
+        Self { parts: self.parts.iter().map(|part| digits.of(part)).collect(), ..self.clone() }
     }
 
     fn fields(&self) -> impl Iterator<Item = Field> {
@@ -290,6 +336,30 @@ impl NightFolders {
         Ok(dates)
     }
 
+    /// Returns a night of those that are looked for, if its names have months or days with other digits than the path, and how
+    /// they are written.
+    ///
+    /// # Errors
+    /// A folder cannot be listed.
+    pub async fn with_other_digits(&self, is_looked_for: impl Fn(&str) -> bool) -> Result<Option<(String, Digits)>> {
+        for digits in Digits::ALL {
+            let other = self.with_digits(digits);
+            if other.levels != self.levels
+                && let Some(dt) = other.dates().await?.into_iter().find(|dt| is_looked_for(dt))
+            {
+                return Ok(Some((dt, digits)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the same folders with such months and days in their names.
+    #[must_use]
+    pub fn with_digits(&self, digits: Digits) -> Self {
+        let level = |level: &Vec<Part>| level.iter().map(|part| digits.of(part)).collect();
+        Self { root: self.root.clone(), levels: self.levels.iter().map(level).collect() }
+    }
+
     /// Returns the names of the folders of a night, below the root.
     #[must_use]
     pub fn name_of(&self, dt: &str) -> String {
@@ -324,6 +394,9 @@ impl Numbers {
                         return None;
                     }
                     let (found, after) = rest.split_at(n);
+                    if *digits.start() == 1 && found.starts_with('0') {
+                        return None;
+                    }
                     let found = found.parse().ok()?;
                     if number.is_some_and(|known| known != found) {
                         return None;
