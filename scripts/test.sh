@@ -51,4 +51,5 @@ else
   say "NOT CHECKED: lints (rustup component add clippy)"
 fi
 RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --quiet
-cargo test --workspace --no-fail-fast
+# Tests of the command wait for disks, servers and deadlines: one more at once than there are processors.
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) + 1))} cargo test --workspace --no-fail-fast
