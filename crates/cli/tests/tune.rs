@@ -343,6 +343,26 @@ fn sheets_come_back_as_spreadsheets_write_them() {
 }
 
 #[test]
+fn ids_that_differ_by_blanks_or_apostrophes_stay_apart_in_a_sheet() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = text(1, 80);
+    let ids = ["a", " a", "a ", "=x", "'=x", "''=x", "'x"];
+    let texts: Vec<String> = (0..).zip(ids).map(|(n, _)| format!("{base} {}", text(1000 + n, 2))).collect();
+    let documents: Vec<_> = ids.iter().zip(&texts).map(|(id, text)| (Some(*id), Some(text.as_str()))).collect();
+    write_documents(&dir.path().join("docs.parquet"), &documents);
+    let drawn =
+        ["--documents", "docs.parquet", "--sheet", "sheet.csv", "--per-distance", "100", "--max-distance", "20"];
+    tune(dir.path(), &drawn).expect_success();
+    let sheet = dir.path().join("sheet.csv");
+    let n_rows = read(&sheet).len();
+    assert!(n_rows > 10, "{n_rows}");
+    let labelled = std::fs::read_to_string(&sheet).unwrap().replace(",,0=", ",pos,0=");
+    std::fs::write(&sheet, labelled).unwrap();
+    let done = tune(dir.path(), &["--labels", "sheet.csv", "--json"]).expect_success().json();
+    assert_eq!([&done["n_rows"], &done["n_positive"], &done["n_repeated"]], [n_rows, n_rows, 0]);
+}
+
+#[test]
 fn rows_are_counted_as_spreadsheets_do() {
     let csv = labels(&[(0, 9, &[P, P, P])]).replace("x,y", "\"x\nx\",y");
     let bad = csv.replacen("a0-2,", "'a0-2,", 1).replace("b0-2,\"x\nx\",y,pos", "b0-2,x,y,maybe");
