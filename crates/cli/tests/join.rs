@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 
-use crate::support::{self, nearprint, root, rows, text, write_fingerprints};
+use crate::support::{self, nearprint, nearprint_in, root, rows, text, write_fingerprints};
 
 const LISTED: [(&str, u32); 8] = [
     ("worst_blocks", 6),
@@ -152,7 +152,8 @@ fn more_pairs_than_allowed_stop_before_anything_is_written() {
         folder.to_str().unwrap(),
     ]);
     assert_eq!(done.code, 65);
-    assert!(done.error().contains("more than 1000 pairs"), "{}", done.stderr);
+    let said = "more than 1000 pairs: raise --max-pairs, lower --max-distance, or set --pairs to forest";
+    assert!(done.error().contains(said), "{}", done.stderr);
     assert!(!folder.exists());
 }
 
@@ -360,6 +361,17 @@ fn a_dataset_of_which_only_some_files_have_ids_is_refused() {
     let done = nearprint(&["join", "--queries", set, "--self", "--max-distance", "3", "--output", out]);
     assert_eq!(done.code, 78, "{}", done.stderr);
     assert!(done.error().contains("only some files of the dataset have doc_id"), "{}", done.stderr);
+}
+
+#[test]
+fn a_repeated_id_of_the_queries_is_to_be_made_unique_as_no_rule_can_be_given() {
+    let dir = tempfile::tempdir().unwrap();
+    write_fingerprints(&dir.path().join("set/a.parquet"), &[("a".to_owned(), 1), ("a".to_owned(), 2)]);
+    let args = ["join", "--queries", "set", "--self", "--max-distance", "3", "--output", "out"];
+    let done = nearprint_in(dir.path(), &args);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(done.error().contains("1 row repeats a document id: 'a' in "), "{}", done.stderr);
+    assert!(done.error().trim_end().ends_with(": make ids unique"), "{}", done.stderr);
 }
 
 #[test]
