@@ -433,6 +433,30 @@ fn damaged_pages_of_fingerprints_are_an_error_or_other_values_but_never_a_crash(
 }
 
 #[test]
+fn a_distance_that_fingerprints_cannot_have_is_a_usage_error_of_every_command_with_its_flag() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("d.jsonl"), "{\"id\": \"a\", \"text\": \"one\"}\n").unwrap();
+    std::fs::write(dir.path().join("t.tsv"), "id_a\tid_b\tlabel\n").unwrap();
+    for line in [
+        "join --queries set --self --output out --bits 32 --max-distance 32",
+        "join --queries set --self --output out --max-distance 64",
+        "join --queries set --self --output out --max-distance 3 --max-sketch-distance 256",
+        "plan --existing-rows 9 --query-rows 9 --bits 32 --max-distance 32",
+        "evaluate --documents d.jsonl --truth t.tsv --max-distance 64",
+        "evaluate --documents d.jsonl --truth t.tsv --max-distance 32 --set bits=32",
+        "tune --documents d.jsonl --sheet s.csv --max-distance 32 --set bits=32",
+        "query --store store --text one --max-distance 32 --set bits=32",
+        "query --store store --text one --max-sketch-distance 256",
+        "serve --store store --max-distance 32 --set bits=32",
+    ] {
+        let done = nearprint_in(dir.path(), &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(done.code, 64, "{line}: {}", done.stderr);
+        let said = ["--max-distance 32 is not below the fingerprint's 32 bits", "is not in 0..="];
+        assert!(said.iter().any(|said| done.stderr.contains(said)), "{line}: {}", done.stderr);
+    }
+}
+
+#[test]
 fn a_kernel_that_this_processor_lacks_is_a_usage_error() {
     let dir = tempfile::tempdir().unwrap();
     write_column(&dir.path().join("a.parquet"), &[1, 2], false, deltas());

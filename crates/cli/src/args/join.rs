@@ -30,7 +30,7 @@ pub struct JoinArgs {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,
     /// Largest sketch distance of a pair [default: sketches are not verified]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub max_sketch_distance: Option<u32>,
     /// Words of 64 bits of the sketches that find existing documents too, within --max-word-distance
     #[arg(long, value_name = "N", default_value_t = 0, requires = "max_sketch_distance",
