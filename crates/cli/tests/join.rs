@@ -364,6 +364,30 @@ fn a_dataset_of_which_only_some_files_have_ids_is_refused() {
 }
 
 #[test]
+fn a_store_is_no_queries_and_the_message_says_where_it_may_stand() {
+    let night = support::Night::new("");
+    let dt = "2026-11-20";
+    night.documents(dt, &[("a", &text(1, 80)), ("b", &text(2, 80))]).run(dt, &["--create-store"]).expect_success();
+    let join = |more: &[&str]| {
+        nearprint_in(night.path(), &[&["join", "--max-distance", "3", "--output", "out"], more].concat())
+    };
+    for more in [&["--queries", "store", "--self"][..], &["--queries", "store", "--existing", "store"]] {
+        support::expect(&join(more), 64, &["--queries store", "is a store, and only --existing may be one"]);
+    }
+    // The stored documents have the ids of the queries, and so they are none of their pairs.
+    let documents = format!("documents/dt={dt}");
+    nearprint_in(night.path(), &["fingerprint", "--documents", &documents, "--output", "prints"]).expect_success();
+    let joined = join(&["--queries", "prints", "--existing", "store", "--json"]).expect_success().json();
+    assert_eq!((&joined["n_existing"], &joined["n_pairs"]), (&2.into(), &0.into()), "{joined}");
+}
+
+#[test]
+fn a_join_says_in_its_help_that_one_id_is_one_document() {
+    let help = nearprint(&["join", "--help"]).expect_success().stdout;
+    assert!(help.contains("A query and an existing row with the same id are one document"), "{help}");
+}
+
+#[test]
 fn a_repeated_id_of_the_queries_is_to_be_made_unique_as_no_rule_can_be_given() {
     let dir = tempfile::tempdir().unwrap();
     write_fingerprints(&dir.path().join("set/a.parquet"), &[("a".to_owned(), 1), ("a".to_owned(), 2)]);
