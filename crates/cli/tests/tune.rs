@@ -336,7 +336,8 @@ fn sheets_come_back_as_spreadsheets_write_them() {
     let capital = csv.replacen("label", "Label", 1).replacen("n_pairs", "N_Pairs", 1) + ",,,,,,,,,\n\n,,,,,,,,,\n";
     let mut lines: Vec<&str> = csv.lines().collect();
     lines[1..].reverse();
-    for other in [german, capital, lines.join("\n")] {
+    let after_blanks = format!("\r\n\n{}", german.trim_start_matches('\u{feff}'));
+    for other in [german, after_blanks, capital, lines.join("\n")] {
         let other = estimate(&other, &["--json"]).expect_success().json();
         assert_eq!(plain["by_max_distance"], other["by_max_distance"]);
     }

@@ -129,8 +129,8 @@ impl About {
 /// rows. The rows are put into a fixed order, so that sorting the sheet changes no estimate.
 pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let text = utf8(file, content)?;
-    // An empty sheet has no columns, which is said below.
-    let header = text.lines().next().unwrap_or_default();
+    // The header is the first line that is not empty. An empty sheet has no columns, which is said below.
+    let header = text.lines().find(|line| !line.is_empty()).unwrap_or_default();
     let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| header.bytes().filter(|b| b == d).count());
     let mut builder = csv::ReaderBuilder::new();
     let mut reader = builder.delimiter(delimiter.unwrap_or(b',')).flexible(true).from_reader(text.as_bytes());
