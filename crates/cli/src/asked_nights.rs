@@ -34,7 +34,8 @@ pub type Settled = Vec<(String, String)>;
 /// Writes dates in place of the words that a command has for its nights.
 ///
 /// # Errors
-/// A run asks for the latest night; the job file, or the store that the word needs, cannot be read.
+/// A run asks for the latest night, or a command that names no store; the job file, or the store that the word needs, cannot be
+/// read.
 pub fn settle(command: &mut Command) -> Result<Settled, Failure> {
     let mut settled = Vec::new();
     let Some(AskedNights { config, store, dts, makes_a_night }) = command.asked_nights() else { return Ok(settled) };
@@ -51,6 +52,10 @@ pub fn settle(command: &mut Command) -> Result<Settled, Failure> {
             Word::Latest if makes_a_night => {
                 let reason =
                     "--dt latest is the newest published night, and a run makes one: give its date, today or yesterday";
+                return Err(Failure::usage(reason));
+            }
+            Word::Latest if config.is_none() && store.is_none() => {
+                let reason = "latest is the newest night of a store: give --config FILE, or the date of the night";
                 return Err(Failure::usage(reason));
             }
             Word::Latest => latest(&job, job.store(store)?)?,

@@ -63,6 +63,10 @@ fn latest_is_the_newest_night_of_the_store_for_every_command_that_reads_nights()
     let both = ["filter", "--config", "job.toml", "--dt", DAYS[0], "--to", "latest", "--output", "both", "--json"];
     assert_eq!(nearprint_in(night.path(), &both).expect_success().json()["nights"].as_array().unwrap().len(), 2);
     expect(&night.command("latest", &[]).run().unwrap(), 64, &["a run makes one: give its date, today or yesterday"]);
+    for results in [&["results"][..], &["results", "results"]] {
+        let diff = [&["diff"], results, &["--dt", "latest"]].concat();
+        expect(&nearprint_in(night.path(), &diff), 64, &["give --config FILE, or the date"]);
+    }
     let drop = ["store", "drop-night", "store", "--dt", "latest"];
     expect(&nearprint_in(night.path(), &drop), 64, &["'latest' is not a date"]);
     let none = ["report", "--config", "job.toml", "--dt", "latest"];

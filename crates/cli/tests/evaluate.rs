@@ -270,6 +270,19 @@ fn wrong_arguments_missing_files_and_bad_labels_have_their_exit_codes() {
 }
 
 #[test]
+fn a_column_that_is_there_twice_is_refused() {
+    let dir = labelled_set();
+    for (twice, other) in [("label", "neg"), ("ID_A", "a1"), ("id_b", "b1"), ("grade", "B")] {
+        let header = format!("id_a\tid_b\tlabel\tgrade\t{twice}");
+        std::fs::write(dir.path().join("pairs.tsv"), format!("{header}\na1\ta2\tpos\tA\t{other}\n")).unwrap();
+        let done = evaluate(dir.path(), &["--by-grade"]);
+        assert_eq!(done.code, 65, "{}", done.stdout);
+        let said = format!("row 1: two columns '{}': keep one of them", twice.to_lowercase());
+        assert!(done.error().contains(&said), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn a_file_of_documents_is_no_truth_and_is_not_repeated_in_the_message() {
     let dir = labelled_set();
     std::fs::write(

@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 
-use crate::support::{self, nearprint, root, rows, text, write_fingerprints};
+use crate::support::{self, nearprint, nearprint_in, root, rows, text, write_fingerprints};
 
 const LISTED: [(&str, u32); 8] = [
     ("worst_blocks", 6),
@@ -152,7 +152,8 @@ fn more_pairs_than_allowed_stop_before_anything_is_written() {
         folder.to_str().unwrap(),
     ]);
     assert_eq!(done.code, 65);
-    assert!(done.error().contains("more than 1000 pairs"), "{}", done.stderr);
+    let said = "more than 1000 pairs: raise --max-pairs, lower --max-distance, or set --pairs to forest";
+    assert!(done.error().contains(said), "{}", done.stderr);
     assert!(!folder.exists());
 }
 
@@ -363,6 +364,41 @@ fn a_dataset_of_which_only_some_files_have_ids_is_refused() {
 }
 
 #[test]
+fn a_store_is_no_queries_and_the_message_says_where_it_may_stand() {
+    let night = support::Night::new("");
+    let dt = "2026-11-20";
+    night.documents(dt, &[("a", &text(1, 80)), ("b", &text(2, 80))]).run(dt, &["--create-store"]).expect_success();
+    let join = |more: &[&str]| {
+        nearprint_in(night.path(), &[&["join", "--max-distance", "3", "--output", "out"], more].concat())
+    };
+    for more in [&["--queries", "store", "--self"][..], &["--queries", "store", "--existing", "store"]] {
+        support::expect(&join(more), 64, &["--queries store", "is a store, and only --existing may be one"]);
+    }
+    // The stored documents have the ids of the queries, and so they are none of their pairs.
+    let documents = format!("documents/dt={dt}");
+    nearprint_in(night.path(), &["fingerprint", "--documents", &documents, "--output", "prints"]).expect_success();
+    let joined = join(&["--queries", "prints", "--existing", "store", "--json"]).expect_success().json();
+    assert_eq!((&joined["n_existing"], &joined["n_pairs"]), (&2.into(), &0.into()), "{joined}");
+}
+
+#[test]
+fn a_join_says_in_its_help_that_one_id_is_one_document() {
+    let help = nearprint(&["join", "--help"]).expect_success().stdout;
+    assert!(help.contains("A query and an existing row with the same id are one document"), "{help}");
+}
+
+#[test]
+fn a_repeated_id_of_the_queries_is_to_be_made_unique_as_no_rule_can_be_given() {
+    let dir = tempfile::tempdir().unwrap();
+    write_fingerprints(&dir.path().join("set/a.parquet"), &[("a".to_owned(), 1), ("a".to_owned(), 2)]);
+    let args = ["join", "--queries", "set", "--self", "--max-distance", "3", "--output", "out"];
+    let done = nearprint_in(dir.path(), &args);
+    assert_eq!(done.code, 65, "{}", done.stderr);
+    assert!(done.error().contains("1 row repeats a document id: 'a' in "), "{}", done.stderr);
+    assert!(done.error().trim_end().ends_with(": make ids unique"), "{}", done.stderr);
+}
+
+#[test]
 fn ids_too_long_to_stand_in_every_pair_are_refused_by_file_and_column() {
     let dir = tempfile::tempdir().unwrap();
     let [queries, existing] = ["queries", "existing"].map(|name| dir.path().join(name));
@@ -418,6 +454,30 @@ fn damaged_pages_of_fingerprints_are_an_error_or_other_values_but_never_a_crash(
         failed += u32::from(done.code != 0);
     }
     assert!(failed > 10, "only {failed} were noticed");
+}
+
+#[test]
+fn a_distance_that_fingerprints_cannot_have_is_a_usage_error_of_every_command_with_its_flag() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("d.jsonl"), "{\"id\": \"a\", \"text\": \"one\"}\n").unwrap();
+    std::fs::write(dir.path().join("t.tsv"), "id_a\tid_b\tlabel\n").unwrap();
+    for line in [
+        "join --queries set --self --output out --bits 32 --max-distance 32",
+        "join --queries set --self --output out --max-distance 64",
+        "join --queries set --self --output out --max-distance 3 --max-sketch-distance 256",
+        "plan --existing-rows 9 --query-rows 9 --bits 32 --max-distance 32",
+        "evaluate --documents d.jsonl --truth t.tsv --max-distance 64",
+        "evaluate --documents d.jsonl --truth t.tsv --max-distance 32 --set bits=32",
+        "tune --documents d.jsonl --sheet s.csv --max-distance 32 --set bits=32",
+        "query --store store --text one --max-distance 32 --set bits=32",
+        "query --store store --text one --max-sketch-distance 256",
+        "serve --store store --max-distance 32 --set bits=32",
+    ] {
+        let done = nearprint_in(dir.path(), &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(done.code, 64, "{line}: {}", done.stderr);
+        let said = ["--max-distance 32 is not below the fingerprint's 32 bits", "is not in 0..="];
+        assert!(said.iter().any(|said| done.stderr.contains(said)), "{line}: {}", done.stderr);
+    }
 }
 
 #[test]

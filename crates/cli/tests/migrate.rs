@@ -354,6 +354,17 @@ fn a_breaker_stops_a_migration_and_the_next_call_goes_on() {
 }
 
 #[test]
+fn a_first_date_after_the_newest_night_is_refused_and_makes_no_store() {
+    let night = nights(2);
+    for more in [&["--since", "2026-10-03"][..], &["--since", "2026-10-03", "--dry-run"]] {
+        let parts = ["--since 2026-10-03 is after the newest night of the old store, 2026-10-02"];
+        expect(&migrate(&night, more), 64, &parts);
+    }
+    assert!(!night.path().join("new-store").exists());
+    assert_eq!(migrate(&night, &["--since", "2026-10-02"]).expect_success().json()["n_published"], 1);
+}
+
+#[test]
 fn nights_that_the_new_store_forgets_are_not_made_twice() {
     let night = nights(5);
     let job = std::fs::read_to_string(night.path().join("new.toml")).unwrap();

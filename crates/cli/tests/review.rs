@@ -174,6 +174,29 @@ fn a_pair_that_stands_twice_counts_once_and_two_answers_about_it_are_refused() {
     }
     with_last(json!("different"));
     expect(&figures(), 65, &["answers.jsonl: row 7: this pair has another answer in row 6: keep one of the two"]);
+    // Of two documents that both stay, none is the first.
+    let mut kept = last.clone();
+    kept["is_drop"] = json!(false);
+    let mut swapped = kept.clone();
+    (swapped["doc_id"], swapped["other_id"]) = (kept["other_id"].clone(), kept["doc_id"].clone());
+    swapped["answer"] = json!("different");
+    fs::write(&table, format!("{kept}\n{swapped}\n")).unwrap();
+    expect(&figures(), 65, &["answers.jsonl: row 2: this pair has another answer in row 1"]);
+}
+
+#[test]
+fn a_table_that_was_saved_with_a_byte_order_mark_and_line_ends_of_windows_is_read() {
+    let night = night();
+    let table = night.path().join("answers.jsonl");
+    nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "6"]].concat()).expect_success();
+    answer_all(&night, &mut answers(&night));
+    let figures = || nearprint_in(night.path(), &[&REVIEW[..], &["--json"]].concat()).expect_success().json();
+    let plain = figures();
+    let lines = fs::read_to_string(&table).unwrap();
+    fs::write(&table, format!("\u{feff}{}\r\n", lines.trim_end().replace('\n', "\r\n"))).unwrap();
+    let saved = figures();
+    assert_eq!([&saved["nights"], &saved["n_open"]], [&plain["nights"], &plain["n_open"]], "{saved}");
+    assert_eq!(saved["n_drawn"], 0);
 }
 
 #[test]

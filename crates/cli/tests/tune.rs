@@ -336,10 +336,31 @@ fn sheets_come_back_as_spreadsheets_write_them() {
     let capital = csv.replacen("label", "Label", 1).replacen("n_pairs", "N_Pairs", 1) + ",,,,,,,,,\n\n,,,,,,,,,\n";
     let mut lines: Vec<&str> = csv.lines().collect();
     lines[1..].reverse();
-    for other in [german, capital, lines.join("\n")] {
+    let after_blanks = format!("\r\n\n{}", german.trim_start_matches('\u{feff}'));
+    for other in [german, after_blanks, capital, lines.join("\n")] {
         let other = estimate(&other, &["--json"]).expect_success().json();
         assert_eq!(plain["by_max_distance"], other["by_max_distance"]);
     }
+}
+
+#[test]
+fn ids_that_differ_by_blanks_or_apostrophes_stay_apart_in_a_sheet() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = text(1, 80);
+    let ids = ["a", " a", "a ", "=x", "'=x", "''=x", "'x"];
+    let texts: Vec<String> = (0..).zip(ids).map(|(n, _)| format!("{base} {}", text(1000 + n, 2))).collect();
+    let documents: Vec<_> = ids.iter().zip(&texts).map(|(id, text)| (Some(*id), Some(text.as_str()))).collect();
+    write_documents(&dir.path().join("docs.parquet"), &documents);
+    let drawn =
+        ["--documents", "docs.parquet", "--sheet", "sheet.csv", "--per-distance", "100", "--max-distance", "20"];
+    tune(dir.path(), &drawn).expect_success();
+    let sheet = dir.path().join("sheet.csv");
+    let n_rows = read(&sheet).len();
+    assert!(n_rows > 10, "{n_rows}");
+    let labelled = std::fs::read_to_string(&sheet).unwrap().replace(",,0=", ",pos,0=");
+    std::fs::write(&sheet, labelled).unwrap();
+    let done = tune(dir.path(), &["--labels", "sheet.csv", "--json"]).expect_success().json();
+    assert_eq!([&done["n_rows"], &done["n_positive"], &done["n_repeated"]], [n_rows, n_rows, 0]);
 }
 
 #[test]

@@ -122,8 +122,9 @@ impl Migration {
     /// A store is missing or cannot be read, the new one has another configuration or is not apart from the old one.
     /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the new store has one of the dates from
     /// something else, and [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if it has a later night than one that
-    /// is to be made. [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if inputs are gone, or else
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if some have changed: the error counts all of them.
+    /// is to be made, or if `since` leaves out all nights. [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing)
+    /// if inputs are gone, or else [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if some have changed: the error
+    /// counts all of them.
     pub async fn open(
         storage: &Storage,
         request: &MigrationRequest,
@@ -137,6 +138,9 @@ impl Migration {
         refuse_overlaps(storage, run, &old)?;
         let is_wanted = |night: &&Night| since.as_ref().is_none_or(|since| night.dt >= *since);
         let wanted: Vec<&Night> = old.nights().iter().filter(is_wanted).collect();
+        if let (Some(since), [.., newest], []) = (since, old.nights(), wanted.as_slice()) {
+            return Err(after_newest(since, newest));
+        }
         let mut run = RunRequest { inputs: None, late: false, future: false, replace: false, ..run.clone() };
         // The marker says that a crawl has arrived, which it has.
         run.input.require_marker = None;
@@ -324,6 +328,17 @@ fn refuse_overlaps(storage: &Storage, run: &RunRequest, old: &Store) -> Result<(
         }
     }
     Ok(())
+}
+
+/// A first date that leaves out all nights.
+fn after_newest(since: &str, newest: &Night) -> Fault {
+    Fault::usage(words![
+        key("since"),
+        format!(
+            " {since} is after the newest night of the old store, {}: name an earlier date; nothing was written",
+            newest.dt
+        )
+    ])
 }
 
 /// Refuses nights of the new store that are made from something else: nothing replaces them.

@@ -26,8 +26,9 @@ pub struct StaleNight;
 
 /// Makes the fault of more pairs than are allowed.
 pub(crate) fn too_many_pairs(max_pairs: u64) -> Fault {
-    Fault::new(ErrorKind::BadData, format!("more than {max_pairs} pairs"))
-        .remedy("raise max_pairs, lower max_distance, or write a forest")
+    let remedy =
+        words!["raise ", key("max_pairs"), ", lower ", key("max_distance"), ", or set ", key("pairs"), " to forest"];
+    Fault::new(ErrorKind::BadData, format!("more than {max_pairs} pairs")).remedy(remedy)
 }
 
 /// The number of nights that a message names.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use nearprint_fault::{Fault, Result, key, words};
+use nearprint_fault::{Fault, Part, Result, key, words};
 use nearprint_join::{LossLimit, Origin, RowSet};
 use nearprint_profile::JoinConfig;
 use nearprint_storage::{IfExists, Progress, Storage};
@@ -131,7 +131,10 @@ pub async fn join(
     overlaps::refuse_folder(storage, &output.join("pairs"), &request.output, &inputs)?;
     nearprint_parquet::refuse_existing(&output.join("pairs"), request.if_exists).await?;
     let needs_sketch = verifier.max_sketch_distance.is_some();
-    let queries = dataset::open(storage, &request.queries, needs_sketch).await?;
+    let queries = match dataset::open(storage, &request.queries, needs_sketch).await {
+        Ok(files) => files,
+        Err(fault) => return Err(not_queries(storage, &request.queries, fault).await),
+    };
     let existing = match &request.existing {
         Some(pattern) => existing_files(storage, pattern, needs_sketch).await?,
         None => Existing::default(),
@@ -171,13 +174,36 @@ pub async fn join(
     })
 }
 
+/// Returns the store at a place, if it is that of one.
+async fn store_at(storage: &Storage, pattern: &str) -> Result<Option<Store>> {
+    if pattern.contains(['*', '?', '[']) {
+        return Ok(None);
+    }
+    Store::open_existing(&storage.folder(pattern)?).await
+}
+
+/// Returns the fault of queries that are no dataset: that they are a store, or else the one that was found.
+async fn not_queries(storage: &Storage, queries: &str, found: Fault) -> Fault {
+    match store_at(storage, queries).await {
+        Ok(Some(_)) => {
+            let reason = words![
+                key("queries"),
+                " ",
+                Part::Place,
+                " is a store, and only ",
+                key("existing"),
+                " may be one: give fingerprints, which `nearprint fingerprint` writes"
+            ];
+            Fault::usage(reason).at(queries)
+        }
+        _ => found,
+    }
+}
+
 /// Returns the files of a dataset, or of a store's nights.
 async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) -> Result<Existing> {
-    if !pattern.contains(['*', '?', '[']) {
-        let folder = storage.folder(pattern)?;
-        if let Some(opened) = Store::open_existing(&folder).await? {
-            return opened.all_existing().await;
-        }
+    if let Some(opened) = store_at(storage, pattern).await? {
+        return opened.all_existing().await;
     }
     let files = dataset::open(storage, pattern, needs_sketch).await?;
     let numbered = dataset::are_numbered(&files)?;

@@ -54,18 +54,19 @@ async fn page(State(app): State<Arc<App>>) -> Response {
 
 async fn query(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Refusal> {
     let permit = app.permit()?;
-    match media_type(&headers) {
-        Some("application/json") => {
+    match media_type(&headers).as_deref() {
+        Some(JSON) => {
             let (max_body, patience) = (app.options.max_body, app.options.timeouts.body);
             let question = parsed(&body::whole(body, max_body, patience).await?)?;
             let answer = answered(&app, question, Turn::default()).await.map_err(|(refusal, _)| refusal)?;
-            Ok(([(header::CONTENT_TYPE, "application/json")], answer).into_response())
+            Ok(([(header::CONTENT_TYPE, JSON)], answer).into_response())
         }
         Some(NDJSON) => Ok(stream(app, permit, body)),
         _ => Err(unsupported("application/json or application/x-ndjson")),
     }
 }
 
+const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
 /// Answers the lines of a body in their order. A bad line has an error in its place.
@@ -185,8 +186,8 @@ struct Comparison {
 
 async fn explain(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Result<Response, Refusal> {
     let _permit = app.permit()?;
-    if media_type(&headers) != Some("application/json") {
-        return Err(unsupported("application/json"));
+    if media_type(&headers).as_deref() != Some(JSON) {
+        return Err(unsupported(JSON));
     }
     let Comparison { a, b } = parsed(&body::whole(body, app.options.max_body, app.options.timeouts.body).await?)?;
     let _comparison = app.comparison()?;
@@ -224,10 +225,10 @@ fn internal(stage: &'static str, error: &dyn std::fmt::Display) -> Refusal {
     Fault::internal(stage, error).into()
 }
 
-/// Returns the media type of a body, without its parameters.
-fn media_type(headers: &HeaderMap) -> Option<&str> {
+/// Returns the media type of a body in lower case, without its parameters.
+fn media_type(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    value.split(';').next().map(str::trim)
+    value.split(';').next().map(|name| name.trim().to_ascii_lowercase())
 }
 
 fn unsupported(expected: &str) -> Refusal {

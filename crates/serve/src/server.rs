@@ -45,7 +45,7 @@ pub struct Served {
 /// The connections beyond the requests that may be under way, for idle clients and for those that are refused.
 const SPARE_CONNECTIONS: usize = 256;
 
-/// The most bytes of the head of a request.
+/// The bytes of the head of a request after which no more of it is read. The buffer may have up to twice as many by then.
 const HEAD_BYTES: usize = 64 << 10;
 
 impl Server {

@@ -96,6 +96,19 @@ fn what_is_no_question_is_refused_with_a_kind() {
 }
 
 #[test]
+fn a_media_type_may_be_in_upper_case_and_have_parameters() {
+    let server = start();
+    for media_type in ["Application/JSON", "APPLICATION/JSON; charset=UTF-8", "Application/X-NDJSON"] {
+        let reply = server.send(&post("/query", media_type, "{\"text\": \"old page\"}"));
+        assert_eq!(reply.status, 200, "{media_type}: {}", reply.body);
+        assert_eq!(reply.json()["n_matches"], 1, "{media_type}");
+    }
+    // Incomplete, so it is refused as a question, and no longer because of its type.
+    let reply = server.send(&post("/explain", "Application/JSON", "{\"a\": {\"text\": \"x\"}}"));
+    assert_eq!(reply.status, 400, "{}", reply.body);
+}
+
+#[test]
 fn a_large_body_is_refused_before_it_is_sent() {
     let server = start();
     let mut client = Client::new(&server);

@@ -154,7 +154,7 @@ fn pairs(done: &Ran) -> u64 {
 
 /// Ends for lack of what it was given, and says so.
 fn stopped_cleanly(folder: &Folder, done: &Ran) -> Outcome {
-    let needle = if done.code == 65 { "max_pairs" } else { "memory-limit" };
+    let needle = if done.code == 65 { "--max-pairs" } else { "memory-limit" };
     folder.refused(done, &[65, 74], &[needle])
 }
 
@@ -173,7 +173,7 @@ fn identical(options: &Options, checks: &mut Checks) -> Result<()> {
     let flags = ["--pairs", "all", "--max-pairs", "100000"];
     let (folder, done, _) = night(options, 600, few, &mut |_| same.clone(), &flags)?;
     figures(checks, &format!("{few} documents, --pairs all, 100,000 allowed"), &done);
-    checks.count("all", folder.refused(&done, &[65], &["max_pairs"]).and(within(&done, 256 << 20)));
+    checks.count("all", folder.refused(&done, &[65], &["--max-pairs"]).and(within(&done, 256 << 20)));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "FILE", value_parser = place)]
     pub ignore: Option<Given>,
     /// List scores up to this distance [default: the profile's]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: Option<u32>,
     /// Compare all texts as well, and list the share of pairs found by exact resemblance (Jaccard of shingles)
     #[arg(long)]

@@ -13,6 +13,7 @@ use crate::place::{Given, place};
 pub use nearprint_night::MAX_PAIRS;
 
 #[derive(Debug, Clone, Args)]
+#[command(after_help = JOIN_IDS)]
 pub struct JoinArgs {
     /// Fingerprints of the new batch: file, folder, glob or s3:// prefix with doc_id and fingerprint
     #[arg(long, value_name = "PATH", value_parser = place)]
@@ -30,7 +31,7 @@ pub struct JoinArgs {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: u32,
     /// Largest sketch distance of a pair [default: sketches are not verified]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub max_sketch_distance: Option<u32>,
     /// Words of 64 bits of the sketches that find existing documents too, within --max-word-distance
     #[arg(long, value_name = "N", default_value_t = 0, requires = "max_sketch_distance",
@@ -55,6 +56,9 @@ pub struct JoinArgs {
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: Option<PathBuf>,
 }
+
+const JOIN_IDS: &str = "A query and an existing row with the same id are one document, so they are no pair.
+Ids are compared as texts: the integer 1 and the string \"1\" are the same id.";
 
 /// The pairs to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

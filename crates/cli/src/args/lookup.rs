@@ -22,7 +22,7 @@ pub struct LookupArgs {
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=63))]
     pub max_distance: Option<u32>,
     /// Largest sketch distance of a match [default: the profile's]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=255))]
     pub max_sketch_distance: Option<u32>,
     #[arg(long, value_name = "NAME", help = profile_help())]
     pub profile: Option<String>,

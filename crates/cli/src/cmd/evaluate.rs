@@ -8,7 +8,7 @@ use nearprint_measure::{ByResemblance, EvaluateRequest, Evaluation, ResemblanceR
 use nearprint_profile::ProfileConfig;
 use nearprint_storage::LocalFile;
 
-use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, warnings};
+use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, refuse_beyond, warnings};
 use crate::args::{EvaluateArgs, Global};
 use crate::exit_code::Failure;
 use crate::job_config::JobConfig;
@@ -19,6 +19,7 @@ pub(super) fn evaluate(global: &Global, args: &EvaluateArgs) -> Outcome {
     if let Some(seed) = args.seed {
         set_seed(&mut profile, seed)?;
     }
+    args.max_distance.map_or(Ok(()), |max_distance| refuse_beyond(profile.bits, max_distance))?;
     let session = Session::new(&job, global);
     let documents = args.documents.place(job.folder())?;
     let truth = job.folder().given(&args.truth);

@@ -3,12 +3,13 @@
 use nearprint_pipeline::JoinRequest;
 use nearprint_profile::{EarlierConfig, JoinConfig};
 
-use super::{Outcome, Session, counted, grouped, if_exists, in_bytes};
+use super::{Outcome, Session, counted, grouped, if_exists, in_bytes, refuse_beyond};
 use crate::args::{Global, JoinArgs};
 use crate::job_config::JobConfig;
 
 pub(super) fn join(global: &Global, args: &JoinArgs) -> Outcome {
     let job = JobConfig::read_or_default(args.config.as_deref())?;
+    refuse_beyond(args.bits, args.max_distance)?;
     let request = JoinRequest {
         queries: job.folder().given(&args.queries),
         existing: args.existing.as_ref().map(|place| job.folder().given(place)),

@@ -341,6 +341,14 @@ fn if_exists(replace: bool) -> IfExists {
     if replace { IfExists::Replace } else { IfExists::Refuse }
 }
 
+/// Refuses a `--max-distance` that fingerprints of so many bits cannot have.
+fn refuse_beyond(bits: u32, max_distance: u32) -> Result<(), Failure> {
+    if max_distance < bits {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("--max-distance {max_distance} is not below the fingerprint's {bits} bits")))
+}
+
 /// Writes the keys in messages of the libraries as the flags of `command`.
 fn name_flags(command: &str, messages: &mut [Words]) {
     for message in messages {

@@ -2,12 +2,13 @@
 
 use nearprint_pipeline::{ClusterRequest, PlanRequest, PlanSummary, PlannedTable, plan_on_cluster};
 
-use super::{Outcome, Session, counted, grouped, in_bytes};
+use super::{Outcome, Session, counted, grouped, in_bytes, refuse_beyond};
 use crate::args::{ClusterArgs, Global, PlanArgs};
 use crate::job_config::JobConfig;
 use crate::progress::time;
 
 pub(super) fn plan(global: &Global, args: &PlanArgs) -> Outcome {
+    refuse_beyond(args.bits, args.max_distance)?;
     let session = Session::new(&JobConfig::read_or_default(None)?, global);
     let request = PlanRequest {
         existing_rows: args.existing_rows,

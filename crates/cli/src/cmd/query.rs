@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::{Outcome, Session, counted, grouped};
+use super::{Outcome, Session, counted, grouped, refuse_beyond};
 use crate::args::{Global, LookupArgs, ProfileArgs, QueryArgs};
 use crate::exit_code::{BAD_DATA, Failure};
 use crate::job_config::JobConfig;
@@ -74,6 +74,7 @@ fn options(
     profile: &LookupProfile,
 ) -> Result<LookupOptions, Failure> {
     let own = LookupOptions::of(profile.config());
+    args.max_distance.map_or(Ok(()), |max_distance| refuse_beyond(profile.config().bits, max_distance))?;
     let kernel = global.kernel.map_or(Ok(own.kernel), Kernel::try_new);
     let own = match &global.memory_limit {
         Some(limit) => own.within(limit.0),

@@ -8,7 +8,7 @@ use nearprint_measure::{
     estimate_from_labels,
 };
 
-use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, warnings};
+use super::{Outcome, Session, cell, counted, documents, grouped, if_exists, name_flags, refuse_beyond, warnings};
 use crate::args::{Global, ProfileArgs, TuneArgs};
 use crate::command_line::command_line;
 use crate::documents::place;
@@ -34,11 +34,13 @@ pub(super) fn tune(global: &Global, args: &TuneArgs) -> Outcome {
 fn draw(session: &Session, job: &JobConfig, args: &TuneArgs, documents: DocumentPlace, sheet: String) -> Outcome {
     let html = args.html.as_ref().map(|place| job.folder().given(place));
     let (repeats, columns) = job.repeats()?;
+    let profile = job.profile_config()?;
+    refuse_beyond(profile.bits, args.max_distance)?;
     let request = SheetRequest {
         documents,
         columns,
         repeats,
-        profile: job.profile_config()?,
+        profile,
         analyzer_resources: job.analyzer_resources()?,
         sheet,
         html,

@@ -163,5 +163,10 @@ fn columns(url: &str, header: &str) -> Result<[usize; 3]> {
 fn column(url: &str, header: &str, name: &str) -> Result<usize> {
     let names: Vec<&str> = header.split('\t').collect();
     let missing = || missing_column(url, name, None, shown(&names), "write a tab-separated header");
-    names.iter().position(|n| n.trim().eq_ignore_ascii_case(name)).ok_or_else(missing)
+    let mut found = (0..).zip(&names).filter(|(_, n)| n.trim().eq_ignore_ascii_case(name));
+    let (at, _) = found.next().ok_or_else(missing)?;
+    match found.next() {
+        Some(_) => Err(Fault::bad_data(url.to_owned(), format!("two columns '{name}': keep one of them")).row(1)),
+        None => Ok(at),
+    }
 }

@@ -71,9 +71,13 @@ pub struct ReviewStratum {
     pub n_pairs: u64,
 }
 
-/// Returns whether a line is that of a pair.
+/// Some editors begin a file of UTF-8 with this mark. It is no part of the first line.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Returns whether the first line of a file is that of a pair.
 #[must_use]
-pub fn is_reviewed_pair(line: &str) -> bool {
+pub fn is_reviewed_pair(first_line: &str) -> bool {
+    let line = first_line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first_line);
     serde_json::from_str::<ReviewedPair>(line).is_ok()
 }
 
@@ -89,7 +93,7 @@ struct Rows {
 impl Rows {
     /// Adds a pair, or merges it with that of an earlier line. If only one of them has an answer, that answer counts.
     fn add(&mut self, number: u64, pair: ReviewedPair) -> std::result::Result<(), String> {
-        let key = [&pair.dt, &pair.generation, &pair.doc_id, &pair.other_id].map(String::clone);
+        let key = key(&pair);
         let Some(&(earlier_number, at)) = self.places.get(&key) else {
             self.places.insert(key, (number, self.pairs.len()));
             self.pairs.push(pair);
@@ -103,6 +107,13 @@ impl Rows {
         self.n_repeated += 1;
         Ok(())
     }
+}
+
+/// Returns what tells a pair from others. Two documents that both stay are one pair in either order.
+fn key(pair: &ReviewedPair) -> [String; 4] {
+    let ids = (&pair.doc_id, &pair.other_id);
+    let (a, b) = if pair.is_drop || ids.0 <= ids.1 { ids } else { (ids.1, ids.0) };
+    [&pair.dt, &pair.generation, a, b].map(String::clone)
 }
 
 /// A file of pairs and answers.
@@ -124,7 +135,8 @@ impl Answers {
     /// The file cannot be read, a line of it is no such pair, or two lines have different answers about one pair.
     pub async fn read(storage: &Storage, url: &str) -> Result<Self> {
         let content = storage.folder(url)?.get().await?.unwrap_or_default();
-        let lines = (1..).zip(content.split(|&byte| byte == b'\n'));
+        let lines = content.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(&content);
+        let lines = (1..).zip(lines.split(|&byte| byte == b'\n'));
         let mut rows = Rows::default();
         for (number, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
             let bad = |e| bad_file(url, format!("it is no line of answers ({})", foreign(&e))).row(number);

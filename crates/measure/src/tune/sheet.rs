@@ -88,13 +88,19 @@ pub fn write(pairs: &[SheetPair], about: &About) -> Result<Vec<u8>> {
 
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// Puts an apostrophe before a text that a spreadsheet would take for a formula.
+/// Puts an apostrophe before a text that a spreadsheet would take for a formula, and before one that has such apostrophes
+/// already, so that no two texts have one cell.
 fn defused(text: &str) -> String {
-    if text.starts_with(FORMULA) { format!("'{text}") } else { text.to_owned() }
+    if is_formula(text) { format!("'{text}") } else { text.to_owned() }
 }
 
 fn as_it_was(cell: &str) -> &str {
-    cell.strip_prefix('\'').filter(|rest| rest.starts_with(FORMULA)).unwrap_or(cell)
+    cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
+}
+
+/// Returns whether a text is a formula, leading apostrophes aside.
+fn is_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(FORMULA)
 }
 
 impl About {
@@ -123,8 +129,8 @@ impl About {
 /// rows. The rows are put into a fixed order, so that sorting the sheet changes no estimate.
 pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let text = utf8(file, content)?;
-    // An empty sheet has no columns, which is said below.
-    let header = text.lines().next().unwrap_or_default();
+    // The header is the first line that is not empty. An empty sheet has no columns, which is said below.
+    let header = text.lines().find(|line| !line.is_empty()).unwrap_or_default();
     let delimiter = [b',', b';', b'\t'].into_iter().max_by_key(|d| header.bytes().filter(|b| b == d).count());
     let mut builder = csv::ReaderBuilder::new();
     let mut reader = builder.delimiter(delimiter.unwrap_or(b',')).flexible(true).from_reader(text.as_bytes());
@@ -268,7 +274,8 @@ impl Columns {
 
     fn row(&self, row: u64, record: &csv::StringRecord) -> std::result::Result<LabelledRow, String> {
         // A row may end early. Its cells are empty then, and those that must have a value are refused.
-        let cell = |at: usize| record.get(at).unwrap_or_default().trim();
+        let whole_cell = |at: usize| record.get(at).unwrap_or_default();
+        let cell = |at: usize| whole_cell(at).trim();
         let sketch_distance = cell(self.sketch_distance);
         Ok(LabelledRow {
             row,
@@ -278,8 +285,9 @@ impl Columns {
                 text => Some(number("sketch_distance", text, 0..=256)?),
             },
             n_pairs: number("n_pairs", cell(self.n_pairs), 1..=u64::MAX)?,
-            id_a: as_it_was(cell(self.id_a)).to_owned(),
-            id_b: as_it_was(cell(self.id_b)).to_owned(),
+            // Blanks around an id are part of it.
+            id_a: as_it_was(whole_cell(self.id_a)).to_owned(),
+            id_b: as_it_was(whole_cell(self.id_b)).to_owned(),
             label: label(cell(self.label))?,
         })
     }

@@ -263,7 +263,7 @@ pub async fn fingerprint_documents(
     tasks.retain(|Weighed { task, .. }| !left_out.contains(&task.reading));
     let texts = reading.texts_elsewhere(tasks)?;
     let (on_duplicate_id, max_repeated_ids) = (input.on_duplicate_id, input.max_repeated_ids);
-    let policy = CollectPolicy { on_duplicate_id, max_repeated_ids, left_out };
+    let policy = CollectPolicy { on_duplicate_id, is_setting: true, max_repeated_ids, left_out };
     let mut in_order = collecting.in_order(&policy, |file| urls.of(file.into()).to_owned())?;
     if let Some(TextsOfRevisits { earlier, published }) = earlier {
         let lists = [(Some(earlier), TextOf::Named), (published, TextOf::Itself)];

@@ -42,6 +42,8 @@ pub struct CollectPolicy {
     /// The rule for rows of one id. `None` means that of an id that only WARC files have, the newest row stays, and that any
     /// other repeat is an error.
     pub on_duplicate_id: Option<DuplicateIds>,
+    /// Whether the rule is a setting, which may be another one.
+    pub is_setting: bool,
     /// The largest share of the rows with an id that the rule may leave out.
     pub max_repeated_ids: f64,
     /// The readings of files that are treated as if they had no rows.
@@ -52,6 +54,7 @@ impl Default for CollectPolicy {
     fn default() -> Self {
         Self {
             on_duplicate_id: Some(DuplicateIds::Fail),
+            is_setting: false,
             max_repeated_ids: MAX_REPEATED_IDS,
             left_out: BTreeSet::new(),
         }
@@ -333,7 +336,7 @@ impl<'a> Collecting<'a> {
         let (without_rule, left_out): (Vec<Repeat>, Vec<Repeat>) =
             repeats.into_iter().partition(|repeat| repeat.rule == DuplicateIds::Fail);
         if !without_rule.is_empty() {
-            return Err(self.without_rule(&without_rule, name_of));
+            return Err(self.without_rule(&without_rule, policy, name_of));
         }
         if share(left_out.len(), n_before) > policy.max_repeated_ids {
             return Err(self.too_many(&left_out, n_before, policy.max_repeated_ids, name_of));
@@ -454,14 +457,18 @@ impl<'a> Collecting<'a> {
         repeats.iter().take(MAX_EXAMPLES).map(example).collect::<Vec<_>>().join("; ")
     }
 
-    fn without_rule(&self, repeats: &[Repeat], name_of: impl Fn(u32) -> String) -> Fault {
+    fn without_rule(&self, repeats: &[Repeat], policy: &CollectPolicy, name_of: impl Fn(u32) -> String) -> Fault {
         let rows = match repeats.len() {
             1 => "1 row repeats".to_owned(),
             n => format!("{n} rows repeat"),
         };
         let reason = format!("{rows} a document id: {}", self.examples(repeats, name_of));
-        let remedy = "make ids unique, or say which row of an id stays: on_duplicate_id = \"keep_newest\" (by the column that \
-                      newest_by names), \"keep_best\" (by the keep order), \"keep_first\" or \"keep_last\" (by file path and row)";
+        let remedy = if policy.is_setting {
+            "make ids unique, or say which row of an id stays: on_duplicate_id = \"keep_newest\" (by the column that newest_by \
+             names), \"keep_best\" (by the keep order), \"keep_first\" or \"keep_last\" (by file path and row)"
+        } else {
+            "make ids unique"
+        };
         Fault::new(ErrorKind::BadData, reason).remedy(remedy)
     }
 
