@@ -1,5 +1,6 @@
 //! Documents in tables of Delta Lake whose rows are deleted inside of files, and in tables of Apache Iceberg.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::sync::Arc;
 use apache_avro::types::Value as Avro;
 use apache_avro::{Schema, Writer};
 use arrow::array::builder::{MapBuilder, StringBuilder};
-use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
-use arrow::datatypes::{Field, Fields};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::datatypes::{DataType, Field, Fields};
+use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
 use crate::support::{Night, expect, nearprint_in, rows, text, write_documents, write_parquet};
@@ -340,6 +342,18 @@ impl Iceberg {
         place(&format!("data/{name}"))
     }
 
+    /// Writes a file of columns that bear the numbers that the table has given them.
+    fn numbered(&self, name: &str, columns: Vec<(Field, ArrayRef)>) -> String {
+        let (fields, values): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), values).unwrap();
+        let mut writer = ArrowWriter::try_new(Vec::new(), schema, None).unwrap();
+        writer.write(&batch).unwrap();
+        fs::create_dir_all(self.folder.join("data")).unwrap();
+        fs::write(self.folder.join("data").join(name), writer.into_inner().unwrap()).unwrap();
+        place(&format!("data/{name}"))
+    }
+
     fn avro(&self, name: &str, schema: &str, records: Vec<Avro>) -> String {
         let schema = Schema::parse_str(schema).unwrap();
         let mut writer = Writer::new(&schema, Vec::new());
@@ -645,5 +659,65 @@ fn files_of_an_iceberg_table_lie_below_it_unless_the_job_allows_other_places() {
         let list = table.list("snap.avro", &[(&data, 1)]);
         table.metadata("00000-x.metadata.json", &[&list], &json!({}));
         expect(&table.night.run(DT, &[]), 64, &[said]);
+    }
+}
+
+/// A column of strings, with its number.
+fn column(name: &str, id: i32, value: &str) -> (Field, ArrayRef) {
+    let values: ArrayRef = Arc::new(StringArray::from(vec![value]));
+    (with_id(Field::new(name, values.data_type().clone(), true), id), values)
+}
+
+/// A column with one other within it.
+fn outer(name: &str, id: i32, (field, values): (Field, ArrayRef)) -> (Field, ArrayRef) {
+    let values: ArrayRef = Arc::new(StructArray::new(Fields::from(vec![field]), vec![values], None));
+    (with_id(Field::new(name, values.data_type().clone(), true), id), values)
+}
+
+fn with_id(field: Field, id: i32) -> Field {
+    field.with_metadata(HashMap::from([("PARQUET:field_id".to_owned(), id.to_string())]))
+}
+
+#[test]
+fn a_column_is_that_of_its_number_also_if_the_schemas_of_before_are_gone() {
+    let own = text(1, 40);
+    let id = || column("id", 1, "a");
+    let doc = |id: i32| outer("doc", 4, column("text", id, &own));
+    let nested = r#"{"id": 4, "name": "doc", "type": {"type": "struct", "fields": [{"id": 5, "name": "text", "type": "string"}]}}"#;
+    let nested: Value = serde_json::from_str(nested).unwrap();
+    let plain = json!({"id": 2, "name": "text", "type": "string"});
+    let cases = [
+        (vec![id(), column("text", 2, &own)], &plain, "text", 0, ""),
+        // Dropped and added again, or swapped with another column.
+        (vec![id(), column("text", 3, &own)], &plain, "text", 65, "has renamed the column 'text'"),
+        (vec![id(), column("text", 3, &own), column("summary", 2, "s")], &plain, "text", 65, "the column 'text'"),
+        (vec![id(), column("body", 2, &own)], &plain, "text", 65, "has renamed the column 'text'"),
+        // Of a file with numbers, a column without one is none of the table's.
+        (
+            vec![id(), (Field::new("text", DataType::Utf8, true), column("", 0, &own).1)],
+            &plain,
+            "text",
+            65,
+            "the column 'text'",
+        ),
+        // The column was added later.
+        (vec![id()], &plain, "text", 65, "no column 'text'"),
+        (vec![id(), doc(5)], &nested, "doc.text", 0, ""),
+        (vec![id(), doc(6)], &nested, "doc.text", 65, "the column 'doc.text'"),
+        (vec![id(), outer("doc", 6, column("text", 5, &own))], &nested, "doc.text", 65, "the column 'doc.text'"),
+        (vec![id(), outer("page", 4, column("text", 5, &own))], &nested, "doc.text", 65, "the column 'doc.text'"),
+    ];
+    for (columns, field, name, code, said) in cases {
+        let table = Iceberg::new();
+        let has: Vec<String> = columns.iter().map(|(field, _)| format!("{field:?}")).collect();
+        let file = table.numbered("a.parquet", columns);
+        let data = table.manifest("m1.avro", &[Entry::data(&file, DT)]);
+        let list = table.list("snap.avro", &[(&data, 1)]);
+        let fields = json!([{"id": 1, "name": "id", "type": "string"}, field]);
+        table.metadata("00001-x.metadata.json", &[&list], &json!({"schemas": [{"schema-id": 0, "fields": fields}]}));
+        let read = ["fingerprint", "--documents", "documents", "--text-column", name, "--output", "out"];
+        let done = nearprint_in(table.night.path(), &read);
+        assert_eq!(done.code, code, "{has:?}: {}", done.stderr);
+        assert!(code == 0 || done.error().contains(said), "{has:?}: {}", done.stderr);
     }
 }

@@ -5,6 +5,7 @@
 //! refused, and so are those that delete rows by their values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use nearprint_fault::{Fault, Result};
 use nearprint_iceberg::{DataFile, PartitionValue, SnapshotFiles, Table, deleted_rows, newest_metadata};
@@ -121,7 +122,9 @@ async fn of_metadata(
         TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows }
     });
     let live = live.collect();
-    let files = look_up(storage, root, TableFormat::Iceberg, live).await?;
+    let mut files = look_up(storage, root, TableFormat::Iceberg, live).await?;
+    let column_ids = table.column_ids().map(Arc::new);
+    files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
     if files.is_empty() {
         return Err(nothing_there(root, below, versions));
     }

@@ -440,6 +440,35 @@ def deleted_by_value(table: Table) -> None:
     add_deletes(table, name, 1, DataFileContent.EQUALITY_DELETES, equality_ids=[1])
 
 
+def swapped(table: Table) -> None:
+    for old, new in (("text", "other"), ("summary", "text"), ("other", "summary")):
+        with table.update_schema() as update:
+            update.rename_column(old, new)
+
+
+def added_again(table: Table) -> None:
+    with table.update_schema() as update:
+        update.delete_column("text")
+    with table.update_schema() as update:
+        update.add_column("text", StringType())
+
+
+@pytest.mark.parametrize("change", [swapped, added_again])
+def test_columns_are_known_by_their_numbers_once_the_schemas_of_before_are_gone(change, tmp_path):
+    columns = [NestedField(1, "id", StringType()), NestedField(2, "text", StringType()), NestedField(3, "dt", DateType()), NestedField(5, "summary", StringType())]
+    table, folder = iceberg(tmp_path, schema=Schema(*columns))
+    table.append(made(0, 3, summary="in short").select(["id", "text", "dt", "summary"]))
+    change(table)
+    table.append(made(10, 1, summary="in short").select([field.name for field in table.schema().fields]))
+    newest = pathlib.Path(table.metadata_location.removeprefix("file://"))
+    told = json.loads(newest.read_text())
+    told["snapshots"] = [snapshot for snapshot in told["snapshots"] if snapshot["snapshot-id"] == told["current-snapshot-id"]]
+    told["schemas"] = [schema for schema in told["schemas"] if schema["schema-id"] == told["current-schema-id"]]
+    newest.with_name("00099-cleaned.metadata.json").write_text(json.dumps(told))
+    code, said = refused(tmp_path, folder)
+    assert code == 65 and "has renamed the column 'text' since" in said
+
+
 def nothing(table: Table) -> None:
     """Leaves the table as it is."""
 
