@@ -721,3 +721,50 @@ fn a_column_is_that_of_its_number_also_if_the_schemas_of_before_are_gone() {
         assert!(code == 0 || done.error().contains(said), "{has:?}: {}", done.stderr);
     }
 }
+
+#[test]
+fn files_of_an_iceberg_table_are_not_read_as_they_are_by_a_glob_or_a_folder_wherever_it_begins() {
+    let table = iceberg();
+    let path = table.night.path();
+    for folder in ["pages/en", "pages/en/dt=2026-11-20"] {
+        fs::create_dir_all(table.folder.join(folder)).unwrap();
+        fs::copy(table.folder.join("data/a.parquet"), table.folder.join(folder).join("a.parquet")).unwrap();
+    }
+    for documents in [
+        "documents/data/*.parquet",
+        "documents/d*/*.parquet",
+        "doc*/data/*.parquet",
+        "*/*/a.parquet",
+        "documents/pages",
+        "documents/pages/*/a.parquet",
+        "documents/pages/en/a.parquet",
+        "documents/pages/en/dt=2026-11-20",
+    ] {
+        let done = nearprint_in(path, &["fingerprint", "--documents", documents, "--output", "out"]);
+        expect(&done, 65, &["documents is an Iceberg table"]);
+    }
+    for documents in ["documents/pages", "documents/pages/en"] {
+        expect(&table.night.run(DT, &["--documents", documents]), 65, &["documents is an Iceberg table"]);
+    }
+    // A folder of this name has no table for that alone.
+    fs::create_dir_all(path.join("plain/metadata")).unwrap();
+    fs::create_dir_all(path.join("plain/data")).unwrap();
+    fs::write(path.join("plain/metadata/x.json"), "").unwrap();
+    fs::copy(table.folder.join("data/a.parquet"), path.join("plain/data/a.parquet")).unwrap();
+    for documents in ["plain/d*/*.parquet", "plain/data"] {
+        let read = ["fingerprint", "--documents", documents, "--output", "out", "--replace"];
+        nearprint_in(path, &read).expect_success();
+    }
+}
+
+#[test]
+fn a_table_within_the_folder_of_another_one_is_read_by_its_own_log() {
+    let table = Delta::new();
+    table.delete(1, &[0]);
+    fs::create_dir(table.night.path().join("metadata")).unwrap();
+    fs::write(table.night.path().join("metadata/v1.metadata.json"), "").unwrap();
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["b", "c", "d", "e"]);
+    let whole = ["fingerprint", "--documents", "documents", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(table.night.path(), &whole).expect_success().json()["n_documents"], 4);
+}
