@@ -151,7 +151,7 @@ fn rows_that_a_deletion_vector_names_are_no_documents_and_no_survivors() {
 }
 
 #[test]
-fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_night() {
+fn a_deletion_vector_that_is_damaged_or_gone_or_names_rows_that_are_not_there_stops_the_night() {
     let bytes = vector(&[1]);
     let cases = [
         (
@@ -176,7 +176,7 @@ fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_
         let table = Delta::new();
         table.commit(1, &[table.remove("x"), table.add("x", &vector)]);
         let done = table.night.run(DT, &[]);
-        assert!([65, 66].contains(&done.code), "{}", done.stderr);
+        assert_eq!(done.code, 65, "{}", done.stderr);
         assert!(done.stderr.contains(said), "{said}: {}", done.stderr);
         assert!(!table.night.path().join("store").exists());
     }
@@ -767,4 +767,27 @@ fn a_table_within_the_folder_of_another_one_is_read_by_its_own_log() {
     assert_eq!(ids(&table.night), ["b", "c", "d", "e"]);
     let whole = ["fingerprint", "--documents", "documents", "--output", "out", "--json"];
     assert_eq!(nearprint_in(table.night.path(), &whole).expect_success().json()["n_documents"], 4);
+}
+
+#[test]
+fn a_file_of_deletes_or_of_a_checkpoint_that_is_gone_is_a_fault_of_the_table_and_no_night_to_wait_for() {
+    const GONE: &str = "names it, and it is gone";
+    for (name, vector) in [("d.parquet", None), ("v.puffin", Some((4, 40)))] {
+        let table = Iceberg::new();
+        let own = table.documents("a.parquet", &["a", "b"]);
+        let deletes = place(&format!("data/{name}"));
+        let data = table.manifest("m1.avro", &[Entry::data(&own, DT)]);
+        let vector = vector.map(|(offset, size)| (own.as_str(), offset, size));
+        let deleted = Entry { content: POSITIONS, vector, ..Entry::data(&deletes, DT) };
+        let deleted = table.manifest("m2.avro", &[deleted]);
+        let list = table.list("snap.avro", &[(&data, 1), (&deleted, 2)]);
+        table.metadata("00000-x.metadata.json", &[&list], &json!({"format-version": 3}));
+        expect(&table.night.run(DT, &[]), 65, &[name, GONE]);
+    }
+    let table = Delta::new();
+    let lines =
+        [PROTOCOL.to_owned(), METADATA.to_owned(), r#"{"sidecar":{"path":"a.parquet","sizeInBytes":1}}"#.to_owned()];
+    let name = format!("{:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", 0);
+    fs::write(table.folder.join("_delta_log").join(name), lines.join("\n")).unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["_sidecars/a.parquet", GONE]);
 }

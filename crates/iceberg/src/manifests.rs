@@ -194,10 +194,14 @@ fn comparable(value: &Value) -> Option<String> {
     }
 }
 
+/// Makes the fault of a file that the table names and that is not there.
+pub(crate) fn gone(place: &Folder) -> Fault {
+    bad_file(place.url(), "the Iceberg table names it, and it is gone")
+}
+
 /// Returns the records of an Avro file.
 async fn records(place: &Folder) -> Result<Vec<Value>> {
-    let content =
-        place.get().await?.ok_or_else(|| bad_file(place.url(), "the Iceberg table names it, and it is gone"))?;
+    let content = place.get().await?.ok_or_else(|| gone(place))?;
     let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
     caught(place.url(), || {
         let records = Reader::new(Cursor::new(content)).map_err(bad)?;
