@@ -293,7 +293,7 @@ struct Iceberg {
 
 const LIST: &str = r#"{"type": "record", "name": "manifest_file", "fields": [
     {"name": "manifest_path", "type": "string"}, {"name": "partition_spec_id", "type": "int"},
-    {"name": "sequence_number", "type": "long"}]}"#;
+    {"name": "sequence_number", "type": "long"}, {"name": "added_snapshot_id", "type": "long"}]}"#;
 const MANIFEST: &str = r#"{"type": "record", "name": "manifest_entry", "fields": [
     {"name": "status", "type": "int"}, {"name": "sequence_number", "type": ["null", "long"]},
     {"name": "data_file", "type": {"type": "record", "name": "r2", "fields": [
@@ -415,6 +415,7 @@ impl Iceberg {
                 ("manifest_path".to_owned(), Avro::String((*path).to_owned())),
                 ("partition_spec_id".to_owned(), Avro::Int(*spec)),
                 ("sequence_number".to_owned(), Avro::Long(*sequence)),
+                ("added_snapshot_id".to_owned(), Avro::Long(*sequence)),
             ])
         };
         self.avro(name, LIST, manifests.iter().map(record).collect())
@@ -790,4 +791,67 @@ fn a_file_of_deletes_or_of_a_checkpoint_that_is_gone_is_a_fault_of_the_table_and
     let name = format!("{:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", 0);
     fs::write(table.folder.join("_delta_log").join(name), lines.join("\n")).unwrap();
     expect(&table.night.run(DT, &[]), 65, &["_sidecars/a.parquet", GONE]);
+}
+
+#[test]
+fn a_night_of_what_a_table_got_is_refused_if_maintenance_wrote_its_rows_of_before_anew() {
+    let table = Delta::new();
+    let write = |version: u64, name: &str, removed: &[&str]| {
+        write_documents(&table.path(name), &[(Some(name), Some(&text(version, 40)))]);
+        let add = table.add(name, &Value::Null);
+        let add = if removed.is_empty() { add } else { add.replace("\"dataChange\":true", "\"dataChange\":false") };
+        let removed: Vec<String> = removed.iter().map(|name| table.remove(name)).collect();
+        table.commit(version, &[removed, vec![add]].concat());
+    };
+    write(1, "y", &[]);
+    write(2, "z", &["x", "y"]);
+    write(3, "w", &[]);
+    let night = &table.night;
+    let said =
+        ["documents_since", "version 2 wrote rows that the table had before", "z.parquet", " to 2 for", " to 1 for"];
+    expect(&night.run(DT, &["--documents-since", "0"]), 78, &said);
+    let refused = night.run(DT, &["--documents-since", "1"]);
+    expect(&refused, 78, &["version 2 wrote rows", " to 2 for"]);
+    assert!(!refused.stderr.contains("added earlier"), "{}", refused.stderr);
+    night.run(DT, &["--documents-since", "0", "--documents-version", "1"]).expect_success();
+    assert_eq!(ids(night), ["y"]);
+    night.run(DT, &["--documents-since", "2", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["w"]);
+    // All rows that were written anew are new.
+    write(4, "u", &[]);
+    write(5, "v", &["w", "u"]);
+    night.run(DT, &["--documents-since", "2", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["v"]);
+    expect(&night.run(DT, &["--documents-since", "1", "--replace"]), 78, &["version 2 wrote rows"]);
+    // A file with rows of before is written into another one.
+    write(6, "t", &["v", "z"]);
+    expect(&night.run(DT, &["--documents-since", "0", "--replace"]), 78, &["version 6 wrote rows", "t.parquet"]);
+
+    let table = Iceberg::new();
+    let manifests: Vec<String> = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+        .map(|(id, number)| {
+            let own = table.documents(&format!("{id}.parquet"), &[id]);
+            table.manifest(&format!("m{number}.avro"), &[Entry::data(&own, DT)])
+        })
+        .to_vec();
+    let lists: [&[i64]; 4] = [&[1], &[1, 2], &[3], &[3, 4]];
+    let snapshots: Vec<Value> = (1_i64..)
+        .zip(lists)
+        .map(|(id, of)| {
+            let of: Vec<_> = of.iter().map(|&number| (manifests[number as usize - 1].as_str(), number)).collect();
+            let operation = if id == 3 { "replace" } else { "append" };
+            json!({"snapshot-id": id, "parent-snapshot-id": id - 1, "sequence-number": id,
+                "manifest-list": table.list(&format!("snap-{id}.avro"), &of), "summary": {"operation": operation}})
+        })
+        .collect();
+    let more = json!({"snapshots": snapshots, "current-snapshot-id": 4});
+    table.metadata("00001-x.metadata.json", &[], &more);
+    let night = &table.night;
+    let said =
+        ["documents_since", "snapshot 3 wrote rows that the table had before", "c.parquet", " to 3 for", " to 2 for"];
+    expect(&night.run(DT, &["--documents-since", "1"]), 78, &said);
+    night.run(DT, &["--documents-since", "1", "--documents-version", "2"]).expect_success();
+    assert_eq!(ids(night), ["b"]);
+    night.run(DT, &["--documents-since", "3", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["d"]);
 }

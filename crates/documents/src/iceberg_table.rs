@@ -12,7 +12,7 @@ use nearprint_iceberg::{DataFile, PartitionValue, SnapshotFiles, Table, deleted_
 use nearprint_storage::{Folder, Storage, TableFormat, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
+use super::table_files::{TableFile, TableVersions, damaged, look_up, not_all_new, nothing_there};
 
 /// The number of snapshots that a message names.
 const NAMED_SNAPSHOTS: usize = 5;
@@ -105,6 +105,11 @@ async fn of_metadata(
     for file in files.data {
         if before.contains(&file.path) || !is_in(root, &file, &wanted)? {
             continue;
+        }
+        if let (Some(since), Some(rewrite)) = (since, file.snapshot.and_then(|id| table.rewrite(id))) {
+            let by = format!("snapshot {}", rewrite.id);
+            let older = rewrite.parent_id.filter(|&older| older != since.id);
+            return Err(not_all_new(root.url(), &by, &file.path, older, rewrite.id));
         }
         if file.format != "parquet" {
             let reason = format!("the Iceberg table has files of the format {}, and only Parquet is read", file.format);

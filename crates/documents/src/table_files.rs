@@ -1,8 +1,9 @@
 //! The files of a table, as it names them.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, words};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, key, words};
 use nearprint_storage::{DeletedRows, Folder, InputFile, Storage, TableFormat, bad_file, bad_format};
 
 use super::reader::Format;
@@ -115,6 +116,23 @@ pub fn nothing_there(root: &Folder, below: &[String], versions: TableVersions) -
         }
         None => documents_missing(place),
     }
+}
+
+/// Makes the error of a night of what a table got since a version, if maintenance, which changes no rows, wrote rows of before
+/// into a file that is new since. `older` is the version before it, if it is later than that one, and `newer` the one that did it.
+pub fn not_all_new(url: &str, by: &str, file: &str, older: Option<impl Display>, newer: impl Display) -> Fault {
+    const SINCE: &str = "documents_since";
+    let reason = words![
+        format!(
+            "{url}: {by} wrote rows that the table had before into new files, such as {file}, as OPTIMIZE and rewrite_data_files \
+             do, so these do not tell what was added: name the partition of the night, or set "
+        ),
+        key(SINCE),
+        format!(" to {newer} for what was added later"),
+    ];
+    let earlier = older
+        .map(|older| words![", and ", key("documents_version"), format!(" to {older} for what was added earlier")]);
+    Fault::config(SINCE.to_owned(), Words::joined([Some(reason), earlier].into_iter().flatten(), ""))
 }
 
 /// Makes the error of a table that is not whole.

@@ -37,6 +37,8 @@ pub struct DataFile {
     pub partition: Vec<(String, PartitionValue)>,
     /// The number of the change that added its rows.
     pub sequence: i64,
+    /// The snapshot that added the file, if the manifests tell it.
+    pub snapshot: Option<i64>,
 }
 
 /// A value by which a file is partitioned.
@@ -73,6 +75,14 @@ pub struct DeleteFile {
     pub sequence: i64,
 }
 
+/// A manifest, with what its entries have of it if they do not say it.
+struct Manifest {
+    place: Folder,
+    spec_id: i64,
+    sequence: i64,
+    snapshot: Option<i64>,
+}
+
 /// The contents of manifests and of data files, by their numbers in the format.
 const DATA: i64 = 0;
 const EQUALITY_DELETES: i64 = 2;
@@ -96,14 +106,18 @@ impl SnapshotFiles {
         let mut manifests = Vec::new();
         for entry in records(&list).await? {
             let of = Record { place: &list, value: &entry };
-            let manifest = (place(of.text("manifest_path")?)?, of.integer_or("partition_spec_id", 0)?);
-            // In version 1, numbers of changes are missing, and so are files of deletes.
-            manifests.push((manifest, of.integer_or("sequence_number", 0)?));
+            manifests.push(Manifest {
+                place: place(of.text("manifest_path")?)?,
+                spec_id: of.integer_or("partition_spec_id", 0)?,
+                // In version 1, numbers of changes are missing, and so are files of deletes.
+                sequence: of.integer_or("sequence_number", 0)?,
+                snapshot: of.optional_integer("added_snapshot_id")?,
+            });
         }
-        let read = manifests.into_iter().map(|((manifest, spec_id), sequence)| async move {
+        let read = manifests.into_iter().map(|manifest| async move {
             let mut found = Self::default();
-            for entry in records(&manifest).await? {
-                found.add(table, spec_id, sequence, &Record { place: &manifest, value: &entry })?;
+            for entry in records(&manifest.place).await? {
+                found.add(table, &manifest, &Record { place: &manifest.place, value: &entry })?;
             }
             Ok::<_, Fault>(found)
         });
@@ -117,21 +131,22 @@ impl SnapshotFiles {
         Ok(all)
     }
 
-    fn add(&mut self, table: &Table, spec_id: i64, inherited: i64, entry: &Record<'_>) -> Result<()> {
+    fn add(&mut self, table: &Table, manifest: &Manifest, entry: &Record<'_>) -> Result<()> {
         if entry.integer("status")? == DELETED {
             return Ok(());
         }
         let file = entry.record("data_file")?;
         let path = file.text("file_path")?.to_owned();
         let format = file.text("file_format")?.to_ascii_lowercase();
-        let sequence = entry.integer_or("sequence_number", inherited)?;
+        let sequence = entry.integer_or("sequence_number", manifest.sequence)?;
         let content = file.integer_or("content", DATA)?;
-        let spec_id = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
+        let spec_id = i32::try_from(manifest.spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
         let partition = partition(&file, table.partition_fields(spec_id))?;
         if content == DATA {
             let bytes = file.integer("file_size_in_bytes")?;
             let bytes = u64::try_from(bytes).map_err(|_| entry.bad(&format!("{path} has {bytes} bytes")))?;
-            self.data.push(DataFile { path, format, bytes, spec_id, partition, sequence });
+            let snapshot = entry.optional_integer("snapshot_id")?.or(manifest.snapshot);
+            self.data.push(DataFile { path, format, bytes, spec_id, partition, sequence, snapshot });
             return Ok(());
         }
         let range = (file.optional_integer("content_offset")?, file.optional_integer("content_size_in_bytes")?);

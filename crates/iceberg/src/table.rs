@@ -12,6 +12,8 @@ use serde::de::IgnoredAny;
 const NEWEST_FORMAT: u8 = 3;
 /// The most bytes of metadata that are unpacked. A table of a million snapshots has fewer.
 const MOST_BYTES: u64 = 1 << 30;
+/// The name of changes that write files anew.
+const REPLACE: &str = "replace";
 /// The bytes with which a compressed file of metadata begins.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
@@ -114,6 +116,23 @@ pub struct Snapshot {
     /// The number of the change that made it. Tables of version 1 of the format have none.
     #[serde(default)]
     pub sequence_number: i64,
+    /// The state before it.
+    #[serde(rename = "parent-snapshot-id")]
+    pub parent_id: Option<i64>,
+    summary: Option<Summary>,
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Deserialize)]
+struct Summary {
+    operation: Option<String>,
+}
+
+impl Snapshot {
+    /// Returns whether the change wrote files anew without changing rows, as compaction does.
+    fn is_rewrite(&self) -> bool {
+        self.summary.as_ref().is_some_and(|summary| summary.operation.as_deref() == Some(REPLACE))
+    }
 }
 
 /// Returns the file of metadata of the newest state that the folder of a table has: the one that `version-hint.text` names, and
@@ -200,6 +219,12 @@ impl Table {
         };
         let found = self.snapshots.iter().find(|snapshot| Some(snapshot.id) == wanted);
         found.map(Some).ok_or_else(|| self.snapshots.iter().map(|snapshot| snapshot.id).collect())
+    }
+
+    /// Returns the change of a number, if it wrote files anew without changing rows.
+    #[must_use]
+    pub fn rewrite(&self, id: i64) -> Option<&Snapshot> {
+        self.snapshots.iter().find(|snapshot| snapshot.id == id && snapshot.is_rewrite())
     }
 
     /// Returns the values by which the files of a way to partition are partitioned, in their order.
