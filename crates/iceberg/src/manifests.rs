@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use apache_avro::Reader;
 use apache_avro::types::Value;
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_storage::{Folder, bad_file, caught, date_of_day};
@@ -88,6 +89,8 @@ const DATA: i64 = 0;
 const EQUALITY_DELETES: i64 = 2;
 /// The state of an entry that is not in the snapshot any more.
 const DELETED: i64 = 2;
+/// The bytes of the marker between the blocks of an Avro file.
+const MARKER_BYTES: usize = 16;
 /// How a value follows from its column if files are not partitioned by it any more: it is always NULL.
 const VOID: &str = "void";
 
@@ -219,9 +222,30 @@ async fn records(place: &Folder) -> Result<Vec<Value>> {
     let content = place.get().await?.ok_or_else(|| gone(place))?;
     let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
     caught(place.url(), || {
-        let records = Reader::new(Cursor::new(content)).map_err(bad)?;
+        let records = Reader::new(Cursor::new(with_plain_uuids(content))).map_err(bad)?;
         records.collect::<std::result::Result<_, _>>().map_err(bad)
     })
+}
+
+/// Gives the logical type `uuid` in the schema of an Avro file a name that no reader knows: such values are their bytes then. The
+/// reader takes each `uuid` for a text, also where it is a value of 16 bytes, as Iceberg writes them.
+fn with_plain_uuids(content: Bytes) -> Bytes {
+    const KEY: &[u8] = b"\"logicalType\"";
+    const KNOWN: &[u8] = b"\"uuid\"";
+    const UNKNOWN: &[u8] = b"\"uu1d\"";
+    // The marker at the end of the header stands behind each block too, and so at the end of the file.
+    let marker = content.len().checked_sub(MARKER_BYTES).map(|at| &content[at..]);
+    let end = marker.and_then(|marker| content.windows(MARKER_BYTES).position(|bytes| bytes == marker));
+    let header = &content[..end.unwrap_or(0)];
+    let mut plain: Option<Vec<u8>> = None;
+    for at in (0..header.len()).filter(|&at| header[at..].starts_with(KEY)) {
+        let value = header[at + KEY.len()..].trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        if let Some(value) = value.filter(|value| value.starts_with(KNOWN)) {
+            let at = header.len() - value.len();
+            plain.get_or_insert_with(|| content.to_vec())[at..at + UNKNOWN.len()].copy_from_slice(UNKNOWN);
+        }
+    }
+    plain.map_or_else(|| content.clone(), Bytes::from)
 }
 
 /// A record of a manifest, and the place of that.

@@ -28,7 +28,7 @@ from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
-from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType
+from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType, UUIDType
 from pyroaring import BitMap64
 
 DAY, NEXT = datetime.date(2026, 11, 20), datetime.date(2026, 11, 21)
@@ -427,6 +427,15 @@ def test_rows_that_a_vector_of_iceberg_deletes_are_left_out_as_pyiceberg_leaves_
     (folder / "data/vector.puffin").write_bytes(puffin)
     add_deletes(table, "vector.puffin", 2, referenced_data_file=of, content_offset=4, content_size_in_bytes=len(blob))
     assert night(tmp_path, folder) == rows_of_iceberg(table) == [row for row in listed(made(0, 9)) if row[0] not in ("p0", "p4")]
+
+
+def test_an_iceberg_table_may_be_partitioned_by_uuids(tmp_path):
+    schema = Schema(*PAGES.fields[:3], NestedField(5, "crawl", UUIDType()))
+    spec = PartitionSpec(PartitionField(3, 1000, IdentityTransform(), "dt"), PartitionField(5, 1001, IdentityTransform(), "crawl"))
+    table, folder = iceberg(tmp_path, spec, schema)
+    crawls = pa.array([uuid.uuid4().bytes for _ in range(3)], pa.binary(16))
+    table.append(made(0, 3).select(["id", "text", "dt"]).append_column("crawl", crawls))
+    assert night(tmp_path, folder) == rows_of_iceberg(table) == listed(made(0, 3))
 
 
 def renamed(table: Table) -> None:
