@@ -878,3 +878,21 @@ fn an_iceberg_table_may_be_partitioned_by_uuids_which_are_values_of_16_bytes() {
     assert_eq!(nearprint_in(table.night.path(), &whole).expect_success().json()["n_documents"], 3);
     expect(&table.night.run(DT, &[]), 65, &["does not say of"]);
 }
+
+#[test]
+fn a_table_may_name_its_files_from_a_dot_on_and_lie_in_a_folder_with_brackets() {
+    let table = Delta::new();
+    let add = table.add("x", &Value::Null).replace("\"dt=", "\"./dt=");
+    table.commit(0, &[PROTOCOL.to_owned(), METADATA.to_owned(), add]);
+    let night = &table.night;
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(night).len(), 5);
+    fs::rename(&table.folder, night.path().join("t[x]")).unwrap();
+    for (documents, code) in
+        [("t[x]", 0), ("t[x]/dt=2026-11-20", 0), ("t[x]/dt=*", 65), ("t[x]/dt=[12]026-11-20", 65), ("t[[]x]/dt=*", 65)]
+    {
+        let read = ["fingerprint", "--documents", documents, "--output", "out", "--replace"];
+        let done = nearprint_in(night.path(), &read);
+        assert_eq!(done.code, code, "{documents}: {}", done.stderr);
+    }
+}

@@ -40,7 +40,8 @@ pub async fn look_up(
     format: TableFormat,
     live: Vec<TableFile>,
 ) -> Result<BTreeMap<String, InputFile>> {
-    let (relative, elsewhere): (Vec<_>, Vec<_>) = live.into_iter().partition(|file| is_below(&file.path));
+    let (mut relative, elsewhere): (Vec<TableFile>, Vec<_>) = live.into_iter().partition(|file| is_below(&file.path));
+    relative.iter_mut().for_each(|file| file.path = plain(&file.path));
     let mut places = Vec::with_capacity(elsewhere.len());
     for file in elsewhere {
         let is_whole = file.path.contains("://") || file.path.starts_with('/');
@@ -82,6 +83,11 @@ fn is_below(path: &str) -> bool {
     !path.contains("://") && !path.starts_with('/') && path.split('/').all(|name| name != "..")
 }
 
+/// Returns a path without the names `.` in it, which some writers begin with.
+fn plain(path: &str) -> String {
+    path.split('/').filter(|name| *name != ".").collect::<Vec<_>>().join("/")
+}
+
 /// Returns the folder that holds all paths, without a slash at its end.
 fn common_folder<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
     let folder = |path: &'a str| path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -100,7 +106,9 @@ fn checked(file: InputFile, named: TableFile) -> Result<InputFile> {
         return Err(bad_file(&file.url, reason));
     }
     if Format::of(&named.path).is_none_or(|format| format.name != "Parquet") {
-        return Err(bad_file(&file.url, "its table has files that are not Parquet"));
+        let reason = "its table names it, and only files of tables whose names end in .parquet are read: let its engine write the \
+                      file anew under such a name";
+        return Err(bad_format(&file.url, reason));
     }
     Ok(file.without(named.deleted_rows))
 }
