@@ -1,5 +1,6 @@
 //! Documents in tables of Delta Lake whose rows are deleted inside of files, and in tables of Apache Iceberg.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,8 +8,9 @@ use std::sync::Arc;
 use apache_avro::types::Value as Avro;
 use apache_avro::{Schema, Writer};
 use arrow::array::builder::{MapBuilder, StringBuilder};
-use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
-use arrow::datatypes::{Field, Fields};
+use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::datatypes::{DataType, Field, Fields};
+use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 
 use crate::support::{Night, expect, nearprint_in, rows, text, write_documents, write_parquet};
@@ -149,7 +151,7 @@ fn rows_that_a_deletion_vector_names_are_no_documents_and_no_survivors() {
 }
 
 #[test]
-fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_night() {
+fn a_deletion_vector_that_is_damaged_or_gone_or_names_rows_that_are_not_there_stops_the_night() {
     let bytes = vector(&[1]);
     let cases = [
         (
@@ -174,7 +176,7 @@ fn a_deletion_vector_that_is_damaged_or_names_rows_that_are_not_there_stops_the_
         let table = Delta::new();
         table.commit(1, &[table.remove("x"), table.add("x", &vector)]);
         let done = table.night.run(DT, &[]);
-        assert!([65, 66].contains(&done.code), "{}", done.stderr);
+        assert_eq!(done.code, 65, "{}", done.stderr);
         assert!(done.stderr.contains(said), "{said}: {}", done.stderr);
         assert!(!table.night.path().join("store").exists());
     }
@@ -291,7 +293,7 @@ struct Iceberg {
 
 const LIST: &str = r#"{"type": "record", "name": "manifest_file", "fields": [
     {"name": "manifest_path", "type": "string"}, {"name": "partition_spec_id", "type": "int"},
-    {"name": "sequence_number", "type": "long"}]}"#;
+    {"name": "sequence_number", "type": "long"}, {"name": "added_snapshot_id", "type": "long"}]}"#;
 const MANIFEST: &str = r#"{"type": "record", "name": "manifest_entry", "fields": [
     {"name": "status", "type": "int"}, {"name": "sequence_number", "type": ["null", "long"]},
     {"name": "data_file", "type": {"type": "record", "name": "r2", "fields": [
@@ -337,6 +339,18 @@ impl Iceberg {
         let texts: Vec<String> = ids.iter().map(|id| text(id.bytes().map(u64::from).sum(), 40)).collect();
         let rows: Vec<_> = ids.iter().map(|id| Some(*id)).zip(texts.iter().map(|text| Some(text.as_str()))).collect();
         write_documents(&self.folder.join("data").join(name), &rows);
+        place(&format!("data/{name}"))
+    }
+
+    /// Writes a file of columns that bear the numbers that the table has given them.
+    fn numbered(&self, name: &str, columns: Vec<(Field, ArrayRef)>) -> String {
+        let (fields, values): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+        let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), values).unwrap();
+        let mut writer = ArrowWriter::try_new(Vec::new(), schema, None).unwrap();
+        writer.write(&batch).unwrap();
+        fs::create_dir_all(self.folder.join("data")).unwrap();
+        fs::write(self.folder.join("data").join(name), writer.into_inner().unwrap()).unwrap();
         place(&format!("data/{name}"))
     }
 
@@ -401,6 +415,7 @@ impl Iceberg {
                 ("manifest_path".to_owned(), Avro::String((*path).to_owned())),
                 ("partition_spec_id".to_owned(), Avro::Int(*spec)),
                 ("sequence_number".to_owned(), Avro::Long(*sequence)),
+                ("added_snapshot_id".to_owned(), Avro::Long(*sequence)),
             ])
         };
         self.avro(name, LIST, manifests.iter().map(record).collect())
@@ -645,5 +660,239 @@ fn files_of_an_iceberg_table_lie_below_it_unless_the_job_allows_other_places() {
         let list = table.list("snap.avro", &[(&data, 1)]);
         table.metadata("00000-x.metadata.json", &[&list], &json!({}));
         expect(&table.night.run(DT, &[]), 64, &[said]);
+    }
+}
+
+/// A column of strings, with its number.
+fn column(name: &str, id: i32, value: &str) -> (Field, ArrayRef) {
+    let values: ArrayRef = Arc::new(StringArray::from(vec![value]));
+    (with_id(Field::new(name, values.data_type().clone(), true), id), values)
+}
+
+/// A column with one other within it.
+fn outer(name: &str, id: i32, (field, values): (Field, ArrayRef)) -> (Field, ArrayRef) {
+    let values: ArrayRef = Arc::new(StructArray::new(Fields::from(vec![field]), vec![values], None));
+    (with_id(Field::new(name, values.data_type().clone(), true), id), values)
+}
+
+fn with_id(field: Field, id: i32) -> Field {
+    field.with_metadata(HashMap::from([("PARQUET:field_id".to_owned(), id.to_string())]))
+}
+
+#[test]
+fn a_column_is_that_of_its_number_also_if_the_schemas_of_before_are_gone() {
+    let own = text(1, 40);
+    let id = || column("id", 1, "a");
+    let doc = |id: i32| outer("doc", 4, column("text", id, &own));
+    let nested = r#"{"id": 4, "name": "doc", "type": {"type": "struct", "fields": [{"id": 5, "name": "text", "type": "string"}]}}"#;
+    let nested: Value = serde_json::from_str(nested).unwrap();
+    let plain = json!({"id": 2, "name": "text", "type": "string"});
+    let cases = [
+        (vec![id(), column("text", 2, &own)], &plain, "text", 0, ""),
+        // Dropped and added again, or swapped with another column.
+        (vec![id(), column("text", 3, &own)], &plain, "text", 65, "has renamed the column 'text'"),
+        (vec![id(), column("text", 3, &own), column("summary", 2, "s")], &plain, "text", 65, "the column 'text'"),
+        (vec![id(), column("body", 2, &own)], &plain, "text", 65, "has renamed the column 'text'"),
+        // Of a file with numbers, a column without one is none of the table's.
+        (
+            vec![id(), (Field::new("text", DataType::Utf8, true), column("", 0, &own).1)],
+            &plain,
+            "text",
+            65,
+            "the column 'text'",
+        ),
+        // The column was added later.
+        (vec![id()], &plain, "text", 65, "no column 'text'"),
+        (vec![id(), doc(5)], &nested, "doc.text", 0, ""),
+        (vec![id(), doc(6)], &nested, "doc.text", 65, "the column 'doc.text'"),
+        (vec![id(), outer("doc", 6, column("text", 5, &own))], &nested, "doc.text", 65, "the column 'doc.text'"),
+        (vec![id(), outer("page", 4, column("text", 5, &own))], &nested, "doc.text", 65, "the column 'doc.text'"),
+    ];
+    for (columns, field, name, code, said) in cases {
+        let table = Iceberg::new();
+        let has: Vec<String> = columns.iter().map(|(field, _)| format!("{field:?}")).collect();
+        let file = table.numbered("a.parquet", columns);
+        let data = table.manifest("m1.avro", &[Entry::data(&file, DT)]);
+        let list = table.list("snap.avro", &[(&data, 1)]);
+        let fields = json!([{"id": 1, "name": "id", "type": "string"}, field]);
+        table.metadata("00001-x.metadata.json", &[&list], &json!({"schemas": [{"schema-id": 0, "fields": fields}]}));
+        let read = ["fingerprint", "--documents", "documents", "--text-column", name, "--output", "out"];
+        let done = nearprint_in(table.night.path(), &read);
+        assert_eq!(done.code, code, "{has:?}: {}", done.stderr);
+        assert!(code == 0 || done.error().contains(said), "{has:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn files_of_an_iceberg_table_are_not_read_as_they_are_by_a_glob_or_a_folder_wherever_it_begins() {
+    let table = iceberg();
+    let path = table.night.path();
+    for folder in ["pages/en", "pages/en/dt=2026-11-20"] {
+        fs::create_dir_all(table.folder.join(folder)).unwrap();
+        fs::copy(table.folder.join("data/a.parquet"), table.folder.join(folder).join("a.parquet")).unwrap();
+    }
+    for documents in [
+        "documents/data/*.parquet",
+        "documents/d*/*.parquet",
+        "doc*/data/*.parquet",
+        "*/*/a.parquet",
+        "documents/pages",
+        "documents/pages/*/a.parquet",
+        "documents/pages/en/a.parquet",
+        "documents/pages/en/dt=2026-11-20",
+    ] {
+        let done = nearprint_in(path, &["fingerprint", "--documents", documents, "--output", "out"]);
+        expect(&done, 65, &["documents is an Iceberg table"]);
+    }
+    for documents in ["documents/pages", "documents/pages/en"] {
+        expect(&table.night.run(DT, &["--documents", documents]), 65, &["documents is an Iceberg table"]);
+    }
+    // A folder of this name has no table for that alone.
+    fs::create_dir_all(path.join("plain/metadata")).unwrap();
+    fs::create_dir_all(path.join("plain/data")).unwrap();
+    fs::write(path.join("plain/metadata/x.json"), "").unwrap();
+    fs::copy(table.folder.join("data/a.parquet"), path.join("plain/data/a.parquet")).unwrap();
+    for documents in ["plain/d*/*.parquet", "plain/data"] {
+        let read = ["fingerprint", "--documents", documents, "--output", "out", "--replace"];
+        nearprint_in(path, &read).expect_success();
+    }
+}
+
+#[test]
+fn a_table_within_the_folder_of_another_one_is_read_by_its_own_log() {
+    let table = Delta::new();
+    table.delete(1, &[0]);
+    fs::create_dir(table.night.path().join("metadata")).unwrap();
+    fs::write(table.night.path().join("metadata/v1.metadata.json"), "").unwrap();
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["b", "c", "d", "e"]);
+    let whole = ["fingerprint", "--documents", "documents", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(table.night.path(), &whole).expect_success().json()["n_documents"], 4);
+}
+
+#[test]
+fn a_file_of_deletes_or_of_a_checkpoint_that_is_gone_is_a_fault_of_the_table_and_no_night_to_wait_for() {
+    const GONE: &str = "names it, and it is gone";
+    for (name, vector) in [("d.parquet", None), ("v.puffin", Some((4, 40)))] {
+        let table = Iceberg::new();
+        let own = table.documents("a.parquet", &["a", "b"]);
+        let deletes = place(&format!("data/{name}"));
+        let data = table.manifest("m1.avro", &[Entry::data(&own, DT)]);
+        let vector = vector.map(|(offset, size)| (own.as_str(), offset, size));
+        let deleted = Entry { content: POSITIONS, vector, ..Entry::data(&deletes, DT) };
+        let deleted = table.manifest("m2.avro", &[deleted]);
+        let list = table.list("snap.avro", &[(&data, 1), (&deleted, 2)]);
+        table.metadata("00000-x.metadata.json", &[&list], &json!({"format-version": 3}));
+        expect(&table.night.run(DT, &[]), 65, &[name, GONE]);
+    }
+    let table = Delta::new();
+    let lines =
+        [PROTOCOL.to_owned(), METADATA.to_owned(), r#"{"sidecar":{"path":"a.parquet","sizeInBytes":1}}"#.to_owned()];
+    let name = format!("{:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", 0);
+    fs::write(table.folder.join("_delta_log").join(name), lines.join("\n")).unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["_sidecars/a.parquet", GONE]);
+}
+
+#[test]
+fn a_night_of_what_a_table_got_is_refused_if_maintenance_wrote_its_rows_of_before_anew() {
+    let table = Delta::new();
+    let write = |version: u64, name: &str, removed: &[&str]| {
+        write_documents(&table.path(name), &[(Some(name), Some(&text(version, 40)))]);
+        let add = table.add(name, &Value::Null);
+        let add = if removed.is_empty() { add } else { add.replace("\"dataChange\":true", "\"dataChange\":false") };
+        let removed: Vec<String> = removed.iter().map(|name| table.remove(name)).collect();
+        table.commit(version, &[removed, vec![add]].concat());
+    };
+    write(1, "y", &[]);
+    write(2, "z", &["x", "y"]);
+    write(3, "w", &[]);
+    let night = &table.night;
+    let said =
+        ["documents_since", "version 2 wrote rows that the table had before", "z.parquet", " to 2 for", " to 1 for"];
+    expect(&night.run(DT, &["--documents-since", "0"]), 78, &said);
+    let refused = night.run(DT, &["--documents-since", "1"]);
+    expect(&refused, 78, &["version 2 wrote rows", " to 2 for"]);
+    assert!(!refused.stderr.contains("added earlier"), "{}", refused.stderr);
+    night.run(DT, &["--documents-since", "0", "--documents-version", "1"]).expect_success();
+    assert_eq!(ids(night), ["y"]);
+    night.run(DT, &["--documents-since", "2", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["w"]);
+    // All rows that were written anew are new.
+    write(4, "u", &[]);
+    write(5, "v", &["w", "u"]);
+    night.run(DT, &["--documents-since", "2", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["v"]);
+    expect(&night.run(DT, &["--documents-since", "1", "--replace"]), 78, &["version 2 wrote rows"]);
+    // A file with rows of before is written into another one.
+    write(6, "t", &["v", "z"]);
+    expect(&night.run(DT, &["--documents-since", "0", "--replace"]), 78, &["version 6 wrote rows", "t.parquet"]);
+
+    let table = Iceberg::new();
+    let manifests: Vec<String> = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+        .map(|(id, number)| {
+            let own = table.documents(&format!("{id}.parquet"), &[id]);
+            table.manifest(&format!("m{number}.avro"), &[Entry::data(&own, DT)])
+        })
+        .to_vec();
+    let lists: [&[i64]; 4] = [&[1], &[1, 2], &[3], &[3, 4]];
+    let snapshots: Vec<Value> = (1_i64..)
+        .zip(lists)
+        .map(|(id, of)| {
+            let of: Vec<_> = of.iter().map(|&number| (manifests[number as usize - 1].as_str(), number)).collect();
+            let operation = if id == 3 { "replace" } else { "append" };
+            json!({"snapshot-id": id, "parent-snapshot-id": id - 1, "sequence-number": id,
+                "manifest-list": table.list(&format!("snap-{id}.avro"), &of), "summary": {"operation": operation}})
+        })
+        .collect();
+    let more = json!({"snapshots": snapshots, "current-snapshot-id": 4});
+    table.metadata("00001-x.metadata.json", &[], &more);
+    let night = &table.night;
+    let said =
+        ["documents_since", "snapshot 3 wrote rows that the table had before", "c.parquet", " to 3 for", " to 2 for"];
+    expect(&night.run(DT, &["--documents-since", "1"]), 78, &said);
+    night.run(DT, &["--documents-since", "1", "--documents-version", "2"]).expect_success();
+    assert_eq!(ids(night), ["b"]);
+    night.run(DT, &["--documents-since", "3", "--replace"]).expect_success();
+    assert_eq!(ids(night), ["d"]);
+}
+
+#[test]
+fn an_iceberg_table_may_be_partitioned_by_uuids_which_are_values_of_16_bytes() {
+    // The writer makes texts of uuids, so the schema gets their name afterwards, in the place of one as long.
+    const KIND: &str = r#"{"type": "fixed", "size": 16, "name": "uuid_fixed", "doc": "............"}"#;
+    let table = Iceberg::new();
+    let own = table.documents("a.parquet", &["a", "b"]);
+    let other = table.documents("c.parquet", &["c"]);
+    let uuid = |byte: u8| Some(Avro::Fixed(16, vec![byte; 16]));
+    let entries = [(&Entry::data(&own, ""), uuid(0xFF)), (&Entry::data(&other, ""), None)];
+    let manifest = table.manifest_by("m1.avro", KIND, &entries);
+    let path = table.folder.join("metadata/m1.avro");
+    let mut bytes = fs::read(&path).unwrap();
+    let [doc, logical] = [br#""doc":"............""#, br#""logicalType":"uuid""#];
+    let at = bytes.windows(doc.len()).position(|window| window == doc).unwrap();
+    bytes[at..at + logical.len()].copy_from_slice(logical);
+    fs::write(&path, bytes).unwrap();
+    let list = table.list("snap.avro", &[(&manifest, 1)]);
+    table.metadata("00001-x.metadata.json", &[&list], &json!({}));
+    let whole = ["fingerprint", "--documents", "documents", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(table.night.path(), &whole).expect_success().json()["n_documents"], 3);
+    expect(&table.night.run(DT, &[]), 65, &["does not say of"]);
+}
+
+#[test]
+fn a_table_may_name_its_files_from_a_dot_on_and_lie_in_a_folder_with_brackets() {
+    let table = Delta::new();
+    let add = table.add("x", &Value::Null).replace("\"dt=", "\"./dt=");
+    table.commit(0, &[PROTOCOL.to_owned(), METADATA.to_owned(), add]);
+    let night = &table.night;
+    night.run(DT, &[]).expect_success();
+    assert_eq!(ids(night).len(), 5);
+    fs::rename(&table.folder, night.path().join("t[x]")).unwrap();
+    for (documents, code) in
+        [("t[x]", 0), ("t[x]/dt=2026-11-20", 0), ("t[x]/dt=*", 65), ("t[x]/dt=[12]026-11-20", 65), ("t[[]x]/dt=*", 65)]
+    {
+        let read = ["fingerprint", "--documents", documents, "--output", "out", "--replace"];
+        let done = nearprint_in(night.path(), &read);
+        assert_eq!(done.code, code, "{documents}: {}", done.stderr);
     }
 }

@@ -10,14 +10,19 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Action {
+    /// Who wrote the version, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_info: Option<Value>,
+    /// The abilities that the table needs from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
+    /// The columns and settings from now on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta_data: Option<Metadata>,
+    /// A file that is added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub add: Option<Add>,
+    /// A file that is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remove: Option<Remove>,
     /// A file of actions that a checkpoint names. nearprint writes none.

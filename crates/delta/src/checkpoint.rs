@@ -84,13 +84,14 @@ impl Checkpoint {
             "sidecar.path",
         ];
         const WHOLE: [&str; 5] = ["add", "remove", "protocol", "metaData", "sidecar"];
+        let gone = || bad_file(file.url(), "the log of the Delta table names it, and it is gone");
         if file.url().ends_with(".json") {
-            let content = file.get().await?.ok_or_else(|| bad_file(file.url(), "it is gone"))?;
+            let content = file.get().await?.ok_or_else(gone)?;
             let bad = |(line, error)| bad_file(file.url(), format!("line {line} is no action ({})", foreign(&error)));
             self.actions.extend(parse(&content).map_err(bad)?);
             return Ok(());
         }
-        let parquet = ParquetFile::open(file.file().await?).await?;
+        let parquet = ParquetFile::open(file.find().await?.ok_or_else(gone)?).await?;
         self.own_sha256 = parquet.key_value(OWN_SHA256);
         let columns = if whole { &WHOLE[..] } else { &OF_FILES[..] };
         let mut batches = parquet.stream(parquet.whole(columns))?;

@@ -60,7 +60,8 @@ impl DeletionVector {
 
     async fn read(&self, place: &Folder) -> Result<DeletedRows> {
         let bytes = self.size_in_bytes.saturating_add(FRAME_BYTES);
-        place.file().await?.deletion_vector(self.offset.unwrap_or(0), bytes).await
+        let gone = || bad_file(place.url(), "the log of the Delta table names it, and it is gone");
+        place.find().await?.ok_or_else(gone)?.deletion_vector(self.offset.unwrap_or(0), bytes).await
     }
 }
 

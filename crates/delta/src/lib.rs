@@ -10,7 +10,7 @@ mod names;
 mod state;
 mod table_log;
 
-pub use actions::{Add, DeletionVector, parse};
+pub use actions::{Action, Add, DeletionVector, parse};
 pub use checkpoint::Checkpoint;
 pub use names::{LogNames, SIDECARS, commit_name, version_of};
 pub use state::{LogState, unescaped};

@@ -10,13 +10,13 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_delta::{Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, unescaped};
+use nearprint_delta::{Action, Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, unescaped};
 use nearprint_fault::{Fault, Result, Words, foreign, key, words};
 use nearprint_parquet::DELTA_LOG;
 use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
+use super::table_files::{TableFile, TableVersions, damaged, look_up, not_all_new, nothing_there};
 
 /// Reader features that may be on: rows and columns are read as they are meant with them, or it shows elsewhere that the
 /// table uses them in a way that is not supported.
@@ -36,6 +36,9 @@ const KNOWN_FEATURES: [&str; 10] = [
 /// The number of deletion vectors that are read at once.
 const VECTORS_AT_ONCE: usize = 16;
 
+/// The number of commits that are read at once.
+const COMMITS_AT_ONCE: usize = 16;
+
 /// Returns the files of a version of a table, or of the newest one. `below` are the names `COLUMN=VALUE` that lead from
 /// the table to one of its partitions; without names, the files are those of the whole table.
 ///
@@ -50,6 +53,7 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     storage.input(root.join(DELTA_LOG).join(SIDECARS).url())?;
     let (mut state, version) = state(&root, versions.version, "documents_version").await?;
     refuse_unsupported(&state, url)?;
+    let mut added = Added::default();
     if let Some(since) = versions.since {
         if since > version {
             let reason = format!("{url}: version {since} is later than version {version}, which is read");
@@ -57,11 +61,18 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
         }
         let before = self::state(&root, Some(since), "documents_since").await?.0;
         state.files.retain(|path, _| !before.files.contains_key(path));
+        added = Added::since(&root, since, version, &before).await?;
     }
     // A table without metadata has no partitions.
     let partition_columns = state.metadata.map(|metadata| metadata.partition_columns).unwrap_or_default();
     let partition = partition(url, below, &partition_columns)?;
     let live: Vec<(&String, &Add)> = state.files.iter().filter(|(_, add)| is_in(add, &partition)).collect();
+    let rewrite = live.iter().find_map(|(path, _)| Some((path, added.version_of_rewrite(path)?)));
+    if let (Some((path, version)), Some(since)) = (rewrite, versions.since) {
+        let by = format!("version {version}");
+        let older = version.checked_sub(1).filter(|&older| older > since);
+        return Err(not_all_new(url, &by, path, older, version));
+    }
     let named = live.into_iter().map(|(path, add)| async {
         let deleted_rows = match &add.deletion_vector {
             Some(vector) => Some(vector.rows(storage, &root, path).await?),
@@ -135,14 +146,68 @@ async fn state(root: &Folder, version: Option<u64>, setting: &'static str) -> Re
         }
         let commit = log.join(&commit_name(number));
         let gone = || damaged(format!("{} is gone", commit.url()).into());
-        let content = commit.get().await?.ok_or_else(gone)?;
-        let actions = parse(&content).map_err(|(line, error)| {
-            let reason = format!("line {line} is no action of a Delta table's log ({})", foreign(&error));
-            bad_file(commit.url(), reason)
-        })?;
-        state.apply(number, actions);
+        state.apply(number, actions(&commit).await?.ok_or_else(gone)?);
     }
     Ok((state, version))
+}
+
+/// Reads a commit. `None`: it is not there.
+async fn actions(commit: &Folder) -> Result<Option<Vec<Action>>> {
+    let Some(content) = commit.get().await? else { return Ok(None) };
+    let bad = |(line, error)| {
+        let reason = format!("line {line} is no action of a Delta table's log ({})", foreign(&error));
+        bad_file(commit.url(), reason)
+    };
+    parse(&content).map(Some).map_err(bad)
+}
+
+/// The files that a table got since a version, by path. `Some` stands for a file with rows that the table had at that version:
+/// maintenance such as `OPTIMIZE` wrote them into it. It has the version that did.
+#[derive(Debug, Default)]
+struct Added(BTreeMap<String, Option<u64>>);
+
+impl Added {
+    /// Looks into the commits after `since` up to a version. `before` is the state at `since`.
+    async fn since(root: &Folder, since: u64, version: u64, before: &LogState) -> Result<Self> {
+        let log = root.join(DELTA_LOG);
+        let names = LogNames::of(log.names().await?);
+        let there = names.commits.iter().filter(|&&number| number > since && number <= version);
+        let commits = there.map(|&number| {
+            let commit = log.join(&commit_name(number));
+            async move { actions(&commit).await.map(|actions| (number, actions)) }
+        });
+        let commits: Vec<_> = commits.collect();
+        let (mut added, mut n_read) = (Self::default(), 0);
+        let mut commits = futures::stream::iter(commits).buffered(COMMITS_AT_ONCE);
+        while let Some((number, actions)) = commits.try_next().await? {
+            if let Some(actions) = actions {
+                added.apply(number, &actions, before);
+                n_read += 1;
+            }
+        }
+        if n_read < version - since {
+            tracing::warn!(
+                "{}: its log has not all versions since {since} any more, so files that OPTIMIZE wrote in those count as added",
+                root.url()
+            );
+        }
+        Ok(added)
+    }
+
+    fn apply(&mut self, version: u64, actions: &[Action], before: &LogState) {
+        let is_earlier = |path: &String| before.files.contains_key(path) || self.version_of_rewrite(path).is_some();
+        let mut removed = actions.iter().filter_map(|action| action.remove.as_ref());
+        let has_earlier_rows = removed.any(|remove| is_earlier(&unescaped(&remove.path)));
+        for add in actions.iter().filter_map(|action| action.add.as_ref()) {
+            let is_rewrite = has_earlier_rows && !add.data_change;
+            // A file that is added again, with a deletion vector or after it was removed, has the rows of before.
+            self.0.entry(unescaped(&add.path)).or_insert(is_rewrite.then_some(version));
+        }
+    }
+
+    fn version_of_rewrite(&self, path: &str) -> Option<u64> {
+        self.0.get(path).copied().flatten()
+    }
 }
 
 /// Refuses a table whose files alone do not tell its rows.

@@ -5,13 +5,14 @@
 //! refused, and so are those that delete rows by their values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use nearprint_fault::{Fault, Result};
 use nearprint_iceberg::{DataFile, PartitionValue, SnapshotFiles, Table, deleted_rows, newest_metadata};
 use nearprint_storage::{Folder, Storage, TableFormat, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up, nothing_there};
+use super::table_files::{TableFile, TableVersions, damaged, look_up, not_all_new, nothing_there};
 
 /// The number of snapshots that a message names.
 const NAMED_SNAPSHOTS: usize = 5;
@@ -105,6 +106,11 @@ async fn of_metadata(
         if before.contains(&file.path) || !is_in(root, &file, &wanted)? {
             continue;
         }
+        if let (Some(since), Some(rewrite)) = (since, file.snapshot.and_then(|id| table.rewrite(id))) {
+            let by = format!("snapshot {}", rewrite.id);
+            let older = rewrite.parent_id.filter(|&older| older != since.id);
+            return Err(not_all_new(root.url(), &by, &file.path, older, rewrite.id));
+        }
         if file.format != "parquet" {
             let reason = format!("the Iceberg table has files of the format {}, and only Parquet is read", file.format);
             return Err(bad_format(root.url(), reason));
@@ -121,7 +127,9 @@ async fn of_metadata(
         TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows }
     });
     let live = live.collect();
-    let files = look_up(storage, root, TableFormat::Iceberg, live).await?;
+    let mut files = look_up(storage, root, TableFormat::Iceberg, live).await?;
+    let column_ids = table.column_ids().map(Arc::new);
+    files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
     if files.is_empty() {
         return Err(nothing_there(root, below, versions));
     }

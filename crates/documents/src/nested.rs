@@ -1,11 +1,13 @@
 //! Columns within columns of Parquet files: `doc.text` is the value `text` within the column `doc`, unless there is a column of
 //! this whole name.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray};
 use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Fields};
 use arrow::error::ArrowError;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{SchemaDescriptor, Type};
 
 /// Returns the type of a column.
 pub fn data_type<'a>(fields: &'a Fields, name: &str) -> Option<&'a DataType> {
@@ -66,6 +68,19 @@ pub fn leaf(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
     let own = leaves().find(|&leaf| schema.column(leaf).path().parts() == [name.to_owned()]);
     own.or_else(|| {
         leaves().find(|&leaf| schema.column(leaf).path().string() == name && schema.column(leaf).max_rep_level() == 0)
+    })
+}
+
+/// Returns the columns of a Parquet schema that lead to a column, itself the last.
+pub fn way<'a>(fields: &'a [Arc<Type>], name: &str) -> Option<Vec<&'a Type>> {
+    if let Some(own) = fields.iter().find(|field| field.name() == name) {
+        return Some(vec![own.as_ref()]);
+    }
+    splits(name).find_map(|(outer, inner)| {
+        let outer = fields.iter().find(|field| field.name() == outer && field.is_group())?;
+        let mut found = way(outer.get_fields(), inner)?;
+        found.insert(0, outer.as_ref());
+        Some(found)
     })
 }
 

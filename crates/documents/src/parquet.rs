@@ -70,6 +70,7 @@ impl ParquetDocuments {
             }
             opened => opened?,
         };
+        refuse_renamed(&parquet, columns)?;
         let mut column_types = vec![(columns.id.clone(), id_type(&parquet, columns)?)];
         require_text(&parquet, columns)?;
         for column in columns.kept() {
@@ -94,6 +95,50 @@ impl ParquetDocuments {
         let row_groups = row_groups(&parquet, &ids.id)?;
         Ok((Self { file, column_types, row_groups, footer: Some(Arc::clone(&parquet)) }, parquet, ids))
     }
+}
+
+/// Refuses a file of a table that has a column under another name than the table, or another column under its name. Files
+/// without numbers of columns have them by their names.
+fn refuse_renamed(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> {
+    let Some(ids) = &parquet.file.column_ids else { return Ok(()) };
+    let fields = parquet.footer().file_metadata().schema_descr().root_schema().get_fields();
+    if !has_id(fields, &|_| true) {
+        return Ok(());
+    }
+    let is_renamed = |column: &str| match nested::way(fields, column) {
+        Some(way) => {
+            let mut names = Vec::with_capacity(way.len());
+            way.into_iter().any(|part| {
+                names.push(part.name().to_owned());
+                ids.get(&names).is_some_and(|&id| id_of(part) != Some(id))
+            })
+        }
+        None => ids.iter().any(|(names, &id)| names.join(".") == column && has_id(fields, &|own| own == id)),
+    };
+    match [&columns.id, &columns.text].into_iter().chain(columns.kept()).find(|column| is_renamed(column)) {
+        None => Ok(()),
+        Some(column) => {
+            let reason = format!(
+                "the Iceberg table has renamed the column '{column}' since, or given its name to another one, so this file has \
+                 other column names"
+            );
+            let remedy = "let the table's engine write the file anew (rewrite_data_files), or write the rows that count to a \
+                          new table or to Parquet files, and name these";
+            Err(Fault::bad_data(&parquet.file.url, reason).column(column).remedy(remedy))
+        }
+    }
+}
+
+/// Returns whether a column, or one within another, has a number that `fits`.
+fn has_id(fields: &[Arc<Type>], fits: &dyn Fn(i32) -> bool) -> bool {
+    let is_within = |field: &Type| field.is_group() && has_id(field.get_fields(), fits);
+    fields.iter().any(|field| id_of(field).is_some_and(fits) || is_within(field))
+}
+
+/// Returns the number that a table has given a column.
+fn id_of(column: &Type) -> Option<i32> {
+    let info = column.get_basic_info();
+    info.has_id().then(|| info.id())
 }
 
 /// Returns the error of a file that is of another format than its name says, if its first bytes tell.

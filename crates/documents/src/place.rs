@@ -214,8 +214,8 @@ async fn find(storage: &Storage, pattern: &str, versions: TableVersions) -> Resu
     Ok(FoundFiles::new(listing.files, listing.unusable))
 }
 
-/// Finds the files of a table, or of one of its partitions. A glob begins at the table, and a file of the table is no
-/// partition: these are `refused`.
+/// Finds the files of a table, or of one of its partitions. A glob within the table and a file of the table are no partitions:
+/// these are `refused`.
 async fn of_table(
     storage: &Storage,
     pattern: &str,
@@ -224,10 +224,11 @@ async fn of_table(
     refused: Fault,
 ) -> Result<FoundFiles> {
     let Some(url) = refused.place().file.clone() else { return Err(refused) };
-    let Some(below) = storage.folder(&url)?.names_to(&storage.base_of(pattern)?) else {
+    // Wildcards above the table are part of its path: it was found there as it is written.
+    let Some(below) = storage.folder(&url)?.names_to(&storage.folder(pattern)?) else {
         return Err(refused);
     };
-    if pattern.contains(['*', '?', '[']) || below.iter().any(|name| !name.contains('=')) {
+    if below.iter().any(|name| !name.contains('=') || name.contains(['*', '?', '['])) {
         return Err(refused);
     }
     match format {

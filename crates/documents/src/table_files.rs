@@ -1,8 +1,9 @@
 //! The files of a table, as it names them.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, words};
+use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, key, words};
 use nearprint_storage::{DeletedRows, Folder, InputFile, Storage, TableFormat, bad_file, bad_format};
 
 use super::reader::Format;
@@ -39,7 +40,8 @@ pub async fn look_up(
     format: TableFormat,
     live: Vec<TableFile>,
 ) -> Result<BTreeMap<String, InputFile>> {
-    let (relative, elsewhere): (Vec<_>, Vec<_>) = live.into_iter().partition(|file| is_below(&file.path));
+    let (mut relative, elsewhere): (Vec<TableFile>, Vec<_>) = live.into_iter().partition(|file| is_below(&file.path));
+    relative.iter_mut().for_each(|file| file.path = plain(&file.path));
     let mut places = Vec::with_capacity(elsewhere.len());
     for file in elsewhere {
         let is_whole = file.path.contains("://") || file.path.starts_with('/');
@@ -81,6 +83,11 @@ fn is_below(path: &str) -> bool {
     !path.contains("://") && !path.starts_with('/') && path.split('/').all(|name| name != "..")
 }
 
+/// Returns a path without the names `.` in it, which some writers begin with.
+fn plain(path: &str) -> String {
+    path.split('/').filter(|name| *name != ".").collect::<Vec<_>>().join("/")
+}
+
 /// Returns the folder that holds all paths, without a slash at its end.
 fn common_folder<'a>(mut paths: impl Iterator<Item = &'a str>) -> String {
     let folder = |path: &'a str| path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -99,7 +106,9 @@ fn checked(file: InputFile, named: TableFile) -> Result<InputFile> {
         return Err(bad_file(&file.url, reason));
     }
     if Format::of(&named.path).is_none_or(|format| format.name != "Parquet") {
-        return Err(bad_file(&file.url, "its table has files that are not Parquet"));
+        let reason = "its table names it, and only files of tables whose names end in .parquet are read: let its engine write the \
+                      file anew under such a name";
+        return Err(bad_format(&file.url, reason));
     }
     Ok(file.without(named.deleted_rows))
 }
@@ -115,6 +124,23 @@ pub fn nothing_there(root: &Folder, below: &[String], versions: TableVersions) -
         }
         None => documents_missing(place),
     }
+}
+
+/// Makes the error of a night of what a table got since a version, if maintenance, which changes no rows, wrote rows of before
+/// into a file that is new since. `older` is the version before it, if it is later than that one, and `newer` the one that did it.
+pub fn not_all_new(url: &str, by: &str, file: &str, older: Option<impl Display>, newer: impl Display) -> Fault {
+    const SINCE: &str = "documents_since";
+    let reason = words![
+        format!(
+            "{url}: {by} wrote rows that the table had before into new files, such as {file}, as OPTIMIZE and rewrite_data_files \
+             do, so these do not tell what was added: name the partition of the night, or set "
+        ),
+        key(SINCE),
+        format!(" to {newer} for what was added later"),
+    ];
+    let earlier = older
+        .map(|older| words![", and ", key("documents_version"), format!(" to {older} for what was added earlier")]);
+    Fault::config(SINCE.to_owned(), Words::joined([Some(reason), earlier].into_iter().flatten(), ""))
 }
 
 /// Makes the error of a table that is not whole.

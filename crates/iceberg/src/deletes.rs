@@ -11,7 +11,7 @@ use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format};
 
-use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles};
+use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles, gone};
 
 /// The columns of a file that deletes rows by their numbers.
 const FILE_PATH: &str = "file_path";
@@ -47,7 +47,8 @@ pub async fn deleted_rows(
         match (deletes.format.as_str(), &deletes.of, deletes.vector) {
             ("puffin", Some(of), Some((at_byte, bytes))) => {
                 // A vector has all deleted rows of its file.
-                if vectors.insert(of.clone(), at.file().await?.deletion_vector(at_byte, bytes).await?).is_some() {
+                let file = at.find().await?.ok_or_else(|| gone(&at))?;
+                if vectors.insert(of.clone(), file.deletion_vector(at_byte, bytes).await?).is_some() {
                     return Err(bad_format(at.url(), format!("the Iceberg table has two deletion vectors of {of}")));
                 }
             }
@@ -74,7 +75,7 @@ async fn positions(
     is_about: impl Fn(&str) -> bool,
     rows: &mut BTreeMap<String, Vec<u64>>,
 ) -> Result<()> {
-    let parquet = ParquetFile::open(place.file().await?).await?;
+    let parquet = ParquetFile::open(place.find().await?.ok_or_else(|| gone(place))?).await?;
     let mut batches = parquet.stream(parquet.whole(&[FILE_PATH, POSITION]))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: place.url() };

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use apache_avro::Reader;
 use apache_avro::types::Value;
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_storage::{Folder, bad_file, caught, date_of_day};
@@ -37,6 +38,8 @@ pub struct DataFile {
     pub partition: Vec<(String, PartitionValue)>,
     /// The number of the change that added its rows.
     pub sequence: i64,
+    /// The snapshot that added the file, if the manifests tell it.
+    pub snapshot: Option<i64>,
 }
 
 /// A value by which a file is partitioned.
@@ -73,11 +76,21 @@ pub struct DeleteFile {
     pub sequence: i64,
 }
 
+/// A manifest, with what its entries have of it if they do not say it.
+struct Manifest {
+    place: Folder,
+    spec_id: i64,
+    sequence: i64,
+    snapshot: Option<i64>,
+}
+
 /// The contents of manifests and of data files, by their numbers in the format.
 const DATA: i64 = 0;
 const EQUALITY_DELETES: i64 = 2;
 /// The state of an entry that is not in the snapshot any more.
 const DELETED: i64 = 2;
+/// The bytes of the marker between the blocks of an Avro file.
+const MARKER_BYTES: usize = 16;
 /// How a value follows from its column if files are not partitioned by it any more: it is always NULL.
 const VOID: &str = "void";
 
@@ -96,14 +109,18 @@ impl SnapshotFiles {
         let mut manifests = Vec::new();
         for entry in records(&list).await? {
             let of = Record { place: &list, value: &entry };
-            let manifest = (place(of.text("manifest_path")?)?, of.integer_or("partition_spec_id", 0)?);
-            // In version 1, numbers of changes are missing, and so are files of deletes.
-            manifests.push((manifest, of.integer_or("sequence_number", 0)?));
+            manifests.push(Manifest {
+                place: place(of.text("manifest_path")?)?,
+                spec_id: of.integer_or("partition_spec_id", 0)?,
+                // In version 1, numbers of changes are missing, and so are files of deletes.
+                sequence: of.integer_or("sequence_number", 0)?,
+                snapshot: of.optional_integer("added_snapshot_id")?,
+            });
         }
-        let read = manifests.into_iter().map(|((manifest, spec_id), sequence)| async move {
+        let read = manifests.into_iter().map(|manifest| async move {
             let mut found = Self::default();
-            for entry in records(&manifest).await? {
-                found.add(table, spec_id, sequence, &Record { place: &manifest, value: &entry })?;
+            for entry in records(&manifest.place).await? {
+                found.add(table, &manifest, &Record { place: &manifest.place, value: &entry })?;
             }
             Ok::<_, Fault>(found)
         });
@@ -117,21 +134,22 @@ impl SnapshotFiles {
         Ok(all)
     }
 
-    fn add(&mut self, table: &Table, spec_id: i64, inherited: i64, entry: &Record<'_>) -> Result<()> {
+    fn add(&mut self, table: &Table, manifest: &Manifest, entry: &Record<'_>) -> Result<()> {
         if entry.integer("status")? == DELETED {
             return Ok(());
         }
         let file = entry.record("data_file")?;
         let path = file.text("file_path")?.to_owned();
         let format = file.text("file_format")?.to_ascii_lowercase();
-        let sequence = entry.integer_or("sequence_number", inherited)?;
+        let sequence = entry.integer_or("sequence_number", manifest.sequence)?;
         let content = file.integer_or("content", DATA)?;
-        let spec_id = i32::try_from(spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
+        let spec_id = i32::try_from(manifest.spec_id).map_err(|_| entry.bad("a manifest has no partition_spec_id"))?;
         let partition = partition(&file, table.partition_fields(spec_id))?;
         if content == DATA {
             let bytes = file.integer("file_size_in_bytes")?;
             let bytes = u64::try_from(bytes).map_err(|_| entry.bad(&format!("{path} has {bytes} bytes")))?;
-            self.data.push(DataFile { path, format, bytes, spec_id, partition, sequence });
+            let snapshot = entry.optional_integer("snapshot_id")?.or(manifest.snapshot);
+            self.data.push(DataFile { path, format, bytes, spec_id, partition, sequence, snapshot });
             return Ok(());
         }
         let range = (file.optional_integer("content_offset")?, file.optional_integer("content_size_in_bytes")?);
@@ -194,15 +212,40 @@ fn comparable(value: &Value) -> Option<String> {
     }
 }
 
+/// Makes the fault of a file that the table names and that is not there.
+pub(crate) fn gone(place: &Folder) -> Fault {
+    bad_file(place.url(), "the Iceberg table names it, and it is gone")
+}
+
 /// Returns the records of an Avro file.
 async fn records(place: &Folder) -> Result<Vec<Value>> {
-    let content =
-        place.get().await?.ok_or_else(|| bad_file(place.url(), "the Iceberg table names it, and it is gone"))?;
+    let content = place.get().await?.ok_or_else(|| gone(place))?;
     let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
     caught(place.url(), || {
-        let records = Reader::new(Cursor::new(content)).map_err(bad)?;
+        let records = Reader::new(Cursor::new(with_plain_uuids(content))).map_err(bad)?;
         records.collect::<std::result::Result<_, _>>().map_err(bad)
     })
+}
+
+/// Gives the logical type `uuid` in the schema of an Avro file a name that no reader knows: such values are their bytes then. The
+/// reader takes each `uuid` for a text, also where it is a value of 16 bytes, as Iceberg writes them.
+fn with_plain_uuids(content: Bytes) -> Bytes {
+    const KEY: &[u8] = b"\"logicalType\"";
+    const KNOWN: &[u8] = b"\"uuid\"";
+    const UNKNOWN: &[u8] = b"\"uu1d\"";
+    // The marker at the end of the header stands behind each block too, and so at the end of the file.
+    let marker = content.len().checked_sub(MARKER_BYTES).map(|at| &content[at..]);
+    let end = marker.and_then(|marker| content.windows(MARKER_BYTES).position(|bytes| bytes == marker));
+    let header = &content[..end.unwrap_or(0)];
+    let mut plain: Option<Vec<u8>> = None;
+    for at in (0..header.len()).filter(|&at| header[at..].starts_with(KEY)) {
+        let value = header[at + KEY.len()..].trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        if let Some(value) = value.filter(|value| value.starts_with(KNOWN)) {
+            let at = header.len() - value.len();
+            plain.get_or_insert_with(|| content.to_vec())[at..at + UNKNOWN.len()].copy_from_slice(UNKNOWN);
+        }
+    }
+    plain.map_or_else(|| content.clone(), Bytes::from)
 }
 
 /// A record of a manifest, and the place of that.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use nearprint_fault::{Result, foreign};
-use nearprint_storage::{Folder, bad_file, bad_format};
+use nearprint_storage::{ColumnIds, Folder, bad_file, bad_format};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -12,6 +12,8 @@ use serde::de::IgnoredAny;
 const NEWEST_FORMAT: u8 = 3;
 /// The most bytes of metadata that are unpacked. A table of a million snapshots has fewer.
 const MOST_BYTES: u64 = 1 << 30;
+/// The name of changes that write files anew.
+const REPLACE: &str = "replace";
 /// The bytes with which a compressed file of metadata begins.
 const GZIP: [u8; 2] = [0x1F, 0x8B];
 
@@ -69,19 +71,19 @@ impl Default for FieldType {
 }
 
 impl Schema {
-    /// Returns the columns with their numbers, those within others by the names that lead to them.
-    fn columns(&self) -> Vec<(i32, String)> {
-        fn add(fields: &[SchemaField], within: &str, found: &mut Vec<(i32, String)>) {
+    /// Returns the columns with their numbers and the names that lead to each.
+    fn columns(&self) -> Vec<(i32, Vec<String>)> {
+        fn add(fields: &[SchemaField], within: &[String], found: &mut Vec<(i32, Vec<String>)>) {
             for SchemaField { id, name, kind } in fields {
-                let name = format!("{within}{name}");
+                let names = [within, std::slice::from_ref(name)].concat();
                 if let FieldType::Struct { fields } = kind {
-                    add(fields, &format!("{name}."), found);
+                    add(fields, &names, found);
                 }
-                found.push((*id, name));
+                found.push((*id, names));
             }
         }
         let mut found = Vec::new();
-        add(&self.fields, "", &mut found);
+        add(&self.fields, &[], &mut found);
         found
     }
 }
@@ -114,6 +116,23 @@ pub struct Snapshot {
     /// The number of the change that made it. Tables of version 1 of the format have none.
     #[serde(default)]
     pub sequence_number: i64,
+    /// The state before it.
+    #[serde(rename = "parent-snapshot-id")]
+    pub parent_id: Option<i64>,
+    summary: Option<Summary>,
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Deserialize)]
+struct Summary {
+    operation: Option<String>,
+}
+
+impl Snapshot {
+    /// Returns whether the change wrote files anew without changing rows, as compaction does.
+    fn is_rewrite(&self) -> bool {
+        self.summary.as_ref().is_some_and(|summary| summary.operation.as_deref() == Some(REPLACE))
+    }
 }
 
 /// Returns the file of metadata of the newest state that the folder of a table has: the one that `version-hint.text` names, and
@@ -202,6 +221,12 @@ impl Table {
         found.map(Some).ok_or_else(|| self.snapshots.iter().map(|snapshot| snapshot.id).collect())
     }
 
+    /// Returns the change of a number, if it wrote files anew without changing rows.
+    #[must_use]
+    pub fn rewrite(&self, id: i64) -> Option<&Snapshot> {
+        self.snapshots.iter().find(|snapshot| snapshot.id == id && snapshot.is_rewrite())
+    }
+
     /// Returns the values by which the files of a way to partition are partitioned, in their order.
     #[must_use]
     pub fn partition_fields(&self, spec_id: i32) -> &[PartitionField] {
@@ -220,14 +245,26 @@ impl Table {
     }
 
     /// Returns a column that had another name before, or whose name was that of another column: files that were written then
-    /// have it under that name.
+    /// have it under that name. Engines drop the schemas of expired snapshots, so there may be such files though none is found.
     #[must_use]
     pub fn renamed_column(&self) -> Option<String> {
+        let current = self.current_schema()?.columns();
+        let before: Vec<_> = self.schemas.iter().flat_map(Schema::columns).collect();
+        let is_other =
+            |(id, names): &(i32, Vec<String>)| before.iter().any(|then| (then.0 == *id) != (then.1 == *names));
+        current.into_iter().find(|column| is_other(column)).map(|(_, names)| names.join("."))
+    }
+
+    /// Returns the numbers of the columns. `None`: the metadata lack the current schema.
+    #[must_use]
+    pub fn column_ids(&self) -> Option<ColumnIds> {
+        let columns = self.current_schema()?.columns();
+        Some(columns.into_iter().map(|(id, names)| (names, id)).collect())
+    }
+
+    fn current_schema(&self) -> Option<&Schema> {
         let current = self.schemas.iter().find(|schema| Some(schema.schema_id) == self.current_schema_id);
-        let current = current.or(self.schema.as_ref())?.columns();
-        let before: Vec<(i32, String)> = self.schemas.iter().flat_map(Schema::columns).collect();
-        let is_other = |(id, name): &(i32, String)| before.iter().any(|then| (then.0 == *id) != (then.1 == *name));
-        current.into_iter().find(|column| is_other(column)).map(|(_, name)| name)
+        current.or(self.schema.as_ref())
     }
 }
 

@@ -28,7 +28,7 @@ from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _FastAppendFiles
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
-from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType
+from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestampType, UUIDType
 from pyroaring import BitMap64
 
 DAY, NEXT = datetime.date(2026, 11, 20), datetime.date(2026, 11, 21)
@@ -429,6 +429,15 @@ def test_rows_that_a_vector_of_iceberg_deletes_are_left_out_as_pyiceberg_leaves_
     assert night(tmp_path, folder) == rows_of_iceberg(table) == [row for row in listed(made(0, 9)) if row[0] not in ("p0", "p4")]
 
 
+def test_an_iceberg_table_may_be_partitioned_by_uuids(tmp_path):
+    schema = Schema(*PAGES.fields[:3], NestedField(5, "crawl", UUIDType()))
+    spec = PartitionSpec(PartitionField(3, 1000, IdentityTransform(), "dt"), PartitionField(5, 1001, IdentityTransform(), "crawl"))
+    table, folder = iceberg(tmp_path, spec, schema)
+    crawls = pa.array([uuid.uuid4().bytes for _ in range(3)], pa.binary(16))
+    table.append(made(0, 3).select(["id", "text", "dt"]).append_column("crawl", crawls))
+    assert night(tmp_path, folder) == rows_of_iceberg(table) == listed(made(0, 3))
+
+
 def renamed(table: Table) -> None:
     with table.update_schema() as update:
         update.rename_column("text", "body")
@@ -438,6 +447,35 @@ def deleted_by_value(table: Table) -> None:
     name = "values.parquet"
     pq.write_table(pa.table({"id": ["p1"]}), pathlib.Path(table.location().removeprefix("file://")) / "data" / name)
     add_deletes(table, name, 1, DataFileContent.EQUALITY_DELETES, equality_ids=[1])
+
+
+def swapped(table: Table) -> None:
+    for old, new in (("text", "other"), ("summary", "text"), ("other", "summary")):
+        with table.update_schema() as update:
+            update.rename_column(old, new)
+
+
+def added_again(table: Table) -> None:
+    with table.update_schema() as update:
+        update.delete_column("text")
+    with table.update_schema() as update:
+        update.add_column("text", StringType())
+
+
+@pytest.mark.parametrize("change", [swapped, added_again])
+def test_columns_are_known_by_their_numbers_once_the_schemas_of_before_are_gone(change, tmp_path):
+    columns = [NestedField(1, "id", StringType()), NestedField(2, "text", StringType()), NestedField(3, "dt", DateType()), NestedField(5, "summary", StringType())]
+    table, folder = iceberg(tmp_path, schema=Schema(*columns))
+    table.append(made(0, 3, summary="in short").select(["id", "text", "dt", "summary"]))
+    change(table)
+    table.append(made(10, 1, summary="in short").select([field.name for field in table.schema().fields]))
+    newest = pathlib.Path(table.metadata_location.removeprefix("file://"))
+    told = json.loads(newest.read_text())
+    told["snapshots"] = [snapshot for snapshot in told["snapshots"] if snapshot["snapshot-id"] == told["current-snapshot-id"]]
+    told["schemas"] = [schema for schema in told["schemas"] if schema["schema-id"] == told["current-schema-id"]]
+    newest.with_name("00099-cleaned.metadata.json").write_text(json.dumps(told))
+    code, said = refused(tmp_path, folder)
+    assert code == 65 and "has renamed the column 'text' since" in said
 
 
 def nothing(table: Table) -> None:

@@ -1,6 +1,8 @@
 //! Input files. Each is bound to the version that was listed.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::{Bytes, BytesMut};
@@ -52,7 +54,12 @@ pub struct InputFile {
     pub modified: SystemTime,
     /// The rows that do not count, if the table of the file has deleted some.
     pub deleted_rows: Option<DeletedRows>,
+    /// The columns of the file's table, if it knows them by numbers.
+    pub column_ids: Option<Arc<ColumnIds>>,
 }
+
+/// The numbers by which a table knows its columns, by the names that lead to each. A file may have them under other names.
+pub type ColumnIds = BTreeMap<Vec<String>, i32>;
 
 /// Bytes of a local file that a stream reads at once. This is just enough to keep a disk busy, because the allocator
 /// keeps a few such buffers for each thread that had one.
@@ -74,7 +81,8 @@ impl InputFile {
         // same version.
         let remote = meta.e_tag.clone().filter(|_| matches!(backend, Backend::Bucket(_)));
         let version = remote.unwrap_or_else(|| meta.last_modified.to_rfc3339());
-        Self { backend, url, size: meta.size, version, modified: meta.last_modified.into(), deleted_rows: None, meta }
+        let (size, modified) = (meta.size, meta.last_modified.into());
+        Self { backend, url, size, version, modified, deleted_rows: None, column_ids: None, meta }
     }
 
     /// Returns the file as one of which some rows do not count.

@@ -55,7 +55,7 @@ pub use deleted_rows::DeletedRows;
 pub use digest::{HashingWriter, Sha256Hex};
 pub use error::{FailedRequest, Unreadable, bad_file, bad_format, caught, damaged_file, panicked, utf8};
 pub use folder::Folder;
-pub use input::InputFile;
+pub use input::{ColumnIds, InputFile};
 pub use inventory::FoundFile;
 pub use listing::{Listing, is_hidden};
 pub use local::is_scratch_name;

@@ -21,7 +21,7 @@ use crate::input::InputFile;
 use crate::local::{is_absence, special_kind};
 use crate::runtime::blocking;
 use crate::table_format::TableFormat;
-use crate::tables::TablePlace;
+use crate::tables::{TablePlace, warn_of_unknown};
 
 /// The result of listing a place and everything below it.
 #[derive(Debug, Default)]
@@ -210,8 +210,10 @@ impl Folder {
             return if is_folder { Below::PassedOver } else { Below::Walked };
         }
         match entry {
+            _ if is_folder && wanted.may_be_below(&url) => return Below::Walked,
             _ if is_folder => {
-                return if wanted.may_be_below(&url) { Below::Walked } else { Below::PassedOver };
+                listing.note_table_within(self, path, &names, wanted);
+                return Below::PassedOver;
             }
             Ok(entry) if wanted.has(&url) => match entry.metadata() {
                 Ok(there) => listing.add(self, path, url, &there),
@@ -241,6 +243,28 @@ impl Listing {
         if let Some((n, format)) = TableFormat::marked_by(names).filter(|_| self.table.is_none()) {
             let url = place.below(&names[..n]);
             self.table = wanted.may_be_below(&url).then_some(TablePlace { url, format });
+        }
+    }
+
+    /// Notes an Iceberg table by the names in the folder of its metadata, in which no wanted file can be.
+    fn note_table_within(&mut self, place: &Folder, path: &LocalPath, names: &[impl AsRef<str>], wanted: &WantedFiles) {
+        let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+        let Some((&TableFormat::ICEBERG_FOLDER, above)) = names.split_last() else { return };
+        let above = place.below(above);
+        if !wanted.may_be_below(&above) {
+            return;
+        }
+        match std::fs::read_dir(path) {
+            Ok(entries) => {
+                for entry in entries.flatten() {
+                    let name = entry.file_name();
+                    self.note_table(place, &[&names[..], &[&*name.to_string_lossy()]].concat(), wanted);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                warn_of_unknown(&above, &format!("{}/", TableFormat::ICEBERG_FOLDER));
+            }
+            Err(_) => {}
         }
     }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use nearprint_fault::{Fault, Result};
 use object_store::path::Path;
 use tokio::sync::OnceCell;
@@ -29,8 +31,13 @@ pub struct Storage {
     base: PathBuf,
     pub(crate) roots: Arc<Roots>,
     /// The folders that were examined and are no tables, by path or URL, so that a command examines each folder once.
-    pub(crate) no_tables: Arc<Mutex<BTreeMap<String, Arc<OnceCell<()>>>>>,
+    pub(crate) no_tables: Examined,
+    /// The folders that are and lie in no Iceberg tables, likewise.
+    outside_iceberg: Examined,
 }
+
+/// What was found out about folders, by path or URL, or is being found out.
+type Examined = Arc<Mutex<BTreeMap<String, Arc<OnceCell<()>>>>>;
 
 impl Default for Storage {
     fn default() -> Self {
@@ -46,7 +53,8 @@ impl Storage {
     pub fn new(s3: S3Config) -> Self {
         let shared = Arc::new(Shared::new(&s3));
         let (buckets, base) = (Arc::default(), PathBuf::new());
-        Self { s3, shared, buckets, base, roots: Arc::default(), no_tables: Arc::default() }
+        let (no_tables, outside_iceberg) = (Arc::default(), Arc::default());
+        Self { s3, shared, buckets, base, roots: Arc::default(), no_tables, outside_iceberg }
     }
 
     /// Returns this storage with another folder below which relative local paths lie, such as that of the file that names
@@ -217,12 +225,16 @@ impl Storage {
         } else if place.is_remote() && listed.files.is_empty() && !place.prefix.as_ref().is_empty() {
             listed.files.extend(place.find().await?);
         }
-        self.refuse_table_above(&place).await?;
+        // What a table within another one has, its own log says.
+        if listed.table.as_ref().is_none_or(|table| table.url != place.url) {
+            self.refuse_table_above(&place).await?;
+        }
         Ok(listed)
     }
 
     /// Refuses a place inside a table. The folders above the place are examined as long as the names below them could
-    /// be those of a table's partitions.
+    /// be those of a table's partitions. Above these, only Iceberg tables are looked for, whose files may lie in folders of
+    /// any name: with a LIST for each folder up to the root of the bucket or disk, which a command sends once.
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if one of these folders is a table; an error if one
@@ -232,12 +244,32 @@ impl Storage {
         while let Some(above) = place.above() {
             let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
             if !place.name().is_some_and(|name| may_be_part(&name)) {
-                break;
+                return self.refuse_iceberg_from(&above).await;
             }
             self.refuse_table(&above).await?;
             place = above;
         }
         Ok(())
+    }
+
+    /// Refuses a folder that is an Iceberg table or lies in one. Where the permissions forbid to find out, nothing above is
+    /// looked at.
+    fn refuse_iceberg_from<'a>(&'a self, folder: &'a Folder) -> BoxFuture<'a, Result<()>> {
+        async move {
+            let examined = Arc::clone(locked(&self.outside_iceberg).entry(folder.whole_path()).or_default());
+            examined.get_or_try_init(|| self.examine_for_iceberg(folder)).await.copied()
+        }
+        .boxed()
+    }
+
+    async fn examine_for_iceberg(&self, folder: &Folder) -> Result<()> {
+        if !folder.refuse_iceberg().await? {
+            return Ok(());
+        }
+        match folder.above() {
+            Some(above) => self.refuse_iceberg_from(&above).await,
+            None => Ok(()),
+        }
     }
 
     /// Refuses a folder that is a table itself. The marks of tables are looked for by their own names, because a folder
@@ -247,8 +279,7 @@ impl Storage {
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is a table; an error if it cannot be
     /// examined.
     pub async fn refuse_table(&self, folder: &Folder) -> Result<()> {
-        let place = folder.local.as_ref().map_or_else(|| folder.url.clone(), |path| path.display().to_string());
-        let examined = Arc::clone(locked(&self.no_tables).entry(place).or_default());
+        let examined = Arc::clone(locked(&self.no_tables).entry(folder.whole_path()).or_default());
         examined.get_or_try_init(|| folder.refuse_table()).await.copied()
     }
 }

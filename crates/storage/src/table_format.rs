@@ -25,8 +25,11 @@ impl fmt::Display for TableFormat {
 }
 
 impl TableFormat {
+    /// The name of the folder with the metadata of an Iceberg table.
+    pub(crate) const ICEBERG_FOLDER: &str = "metadata";
+
     /// The names of the folders by which a table's folder is known.
-    pub(crate) const FOLDERS: [&str; 3] = ["_delta_log", ".hoodie", "metadata"];
+    pub(crate) const FOLDERS: [&str; 3] = ["_delta_log", ".hoodie", Self::ICEBERG_FOLDER];
 
     /// Returns the format that the names of a path reveal, and how many of the names lead to the table's folder.
     pub(crate) fn marked_by(names: &[impl AsRef<str>]) -> Option<(usize, Self)> {
@@ -34,7 +37,7 @@ impl TableFormat {
         (0..names.len()).find_map(|at| match name(at)? {
             "_delta_log" => Some((at, Self::Delta)),
             ".hoodie" => Some((at, Self::Hudi)),
-            "metadata" if name(at + 1).is_some_and(is_iceberg_metadata) => Some((at, Self::Iceberg)),
+            Self::ICEBERG_FOLDER if name(at + 1).is_some_and(is_iceberg_metadata) => Some((at, Self::Iceberg)),
             _ => None,
         })
     }

@@ -52,6 +52,15 @@ impl TablePlace {
     }
 }
 
+/// Warns of a folder of which the permissions forbid to find out whether it is a table. `marks` are the names that cannot be
+/// listed.
+pub(crate) fn warn_of_unknown(url: &str, marks: &str) {
+    tracing::warn!(
+        "{url}: cannot tell whether this is a table, because listing {marks} there is forbidden. If it is one, rows that it \
+         removed are read with the others: allow to list these names"
+    );
+}
+
 impl Folder {
     /// Refuses a folder that is a table itself, and warns if the permissions forbid to find out.
     ///
@@ -72,14 +81,30 @@ impl Folder {
             }
         }
         if !unknown.is_empty() {
-            tracing::warn!(
-                "{}: cannot tell whether this is a table, because listing {} there is forbidden. If it is one, rows that it \
-                 removed are read with the others: allow to list these names",
-                self.url(),
-                unknown.join(", ")
-            );
+            warn_of_unknown(self.url(), &unknown.join(", "));
         }
         Ok(())
+    }
+
+    /// Refuses a folder that is an Iceberg table. Returns `false` if the permissions forbid to find out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table; an error if it cannot be
+    /// examined.
+    pub(crate) async fn refuse_iceberg(&self) -> Result<bool> {
+        match self.format_by(TableFormat::ICEBERG_FOLDER).await {
+            Ok(Some(format)) => Err(TablePlace { url: self.url().to_owned(), format }.refused()),
+            Ok(None) => Ok(true),
+            Err(error) if is_forbidden(&error) => Ok(false),
+            // Without the bucket there is no table.
+            Err(error) if error.kind() == ErrorKind::InputMissing => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the path or URL, however it was written. No other folder has the same.
+    pub(crate) fn whole_path(&self) -> String {
+        self.local.as_ref().map_or_else(|| self.url.clone(), |path| path.display().to_string())
     }
 
     /// Returns the format of which this folder is a table, if the folder `mark` in it says so.
