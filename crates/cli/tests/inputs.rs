@@ -558,17 +558,17 @@ fn a_path_whose_nights_have_dates_in_another_form_is_refused_with_the_path_that_
 fn a_path_that_fits_numbers_of_two_digits_alone_is_refused_on_the_first_day_of_a_month() {
     let (padded, unpadded) = ("crawl/month={yyyy}-{mm}/day={dd}", "crawl/month={yyyy}-{dt:%-m}/day={dt:%-d}");
     for (place, fits, folders) in [
-        (padded, unpadded, ["month=2026-11/day=30", "month=2026-12/day=1"]),
-        (unpadded, padded, ["month=2026-11/day=30", "month=2026-12/day=01"]),
-        (padded, "crawl/month={yyyy}-{mm}/day={dt:%-d}", ["month=2026-11/day=30", "month=2026-03/day=4"]),
+        (padded, unpadded, ["month=2026-10/day=30", "month=2026-11/day=1"]),
+        (unpadded, padded, ["month=2026-10/day=30", "month=2026-11/day=01"]),
+        (padded, "crawl/month={yyyy}-{mm}/day={dt:%-d}", ["month=2026-10/day=30", "month=2026-03/day=4"]),
     ] {
         for job in ["", "allow_empty = true\n"] {
             let night = Night::new(job);
             for folder in folders {
                 document(&night.path().join("crawl").join(folder).join("x.parquet"), folder, 1);
             }
-            night.run("2026-11-30", &["--documents", place]).expect_success();
-            let dt = if fits.contains("{mm}/day={dt") { "2026-03-04" } else { "2026-12-01" };
+            night.run("2026-10-30", &["--documents", place]).expect_success();
+            let dt = if fits.contains("{mm}/day={dt") { "2026-03-04" } else { "2026-11-01" };
             let refused = night.run(dt, &["--documents", place, "--late", "--late-exit-code", "75"]);
             expect(&refused, 78, &["has no folder month=", folders[1], &format!("documents = \"{fits}\"")]);
             night.run(dt, &["--documents", fits, "--late"]).expect_success();

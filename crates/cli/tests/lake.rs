@@ -735,7 +735,7 @@ fn files_of_an_iceberg_table_are_not_read_as_they_are_by_a_glob_or_a_folder_wher
         "documents/data/*.parquet",
         "documents/d*/*.parquet",
         "doc*/data/*.parquet",
-        "*/*/a.parquet",
+        "docu*/*/a.parquet",
         "documents/pages",
         "documents/pages/*/a.parquet",
         "documents/pages/en/a.parquet",
