@@ -46,6 +46,52 @@ fn an_element_that_names_the_main_text_is_not_boilerplate_for_another_word_of_it
     assert_eq!(main_text(&page).matches(PARAGRAPH).count(), 2);
 }
 
+/// Blocks of a page, each with a paragraph of its own.
+fn blocks(classes: &[&str], page: usize) -> String {
+    let block =
+        |(n, class): (usize, &&str)| format!("<section class='{class}'><p>{PARAGRAPH} {page}.{n}</p></section>");
+    classes.iter().cycle().take(6).enumerate().map(block).collect()
+}
+
+#[test]
+fn a_word_of_a_layout_that_all_blocks_have_does_not_make_them_boilerplate() {
+    for classes in [
+        &["relative overflow-hidden p-6"][..],
+        &["py-12 print:py-4"],
+        &["elementor-element elementor-widget elementor-widget-text-editor"],
+        &["so-panel widget widget_sow-editor"],
+        &["overflow-hidden", "print:py-4", "so-panel widget"],
+        &["elementor-widget overflow-hidden"],
+    ] {
+        for around in
+            ["", "<div class=chat><p>Write to us, and we will answer you by the evening of the next day.</p></div>"]
+        {
+            let page = |n: usize| {
+                let skip = "<div class=skip-link><p>Skip to the content</p></div>";
+                main_text(&format!(
+                    "<body>{skip}<h1>Services</h1>{}{around}<footer>Rights</footer>",
+                    blocks(classes, n)
+                ))
+            };
+            for block in 0..6 {
+                assert!(page(1).contains(&format!("{PARAGRAPH} 1.{block}\n")), "{classes:?}: {}", page(1));
+            }
+            assert!(!page(1).contains("Skip") && !page(1).contains("Rights"), "{classes:?}: {}", page(1));
+            assert_ne!(page(1), page(2));
+        }
+    }
+}
+
+#[test]
+fn an_article_keeps_out_what_words_of_a_layout_and_comments_tell_however_much_it_is() {
+    let article = format!("<h1>Title</h1><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p>");
+    let whole = format!("Title\n{PARAGRAPH}\n{PARAGRAPH}\n{PARAGRAPH}\n");
+    for (class, n_blocks) in [("widget", 1), ("overflow-hidden", 4), ("comment", 30), ("sidebar widget", 30)] {
+        let block = format!("<div class='{class}'><p>{PARAGRAPH} Other</p></div>");
+        assert_eq!(main_text(&format!("<body>{article}{}", block.repeat(n_blocks))), whole, "{class}");
+    }
+}
+
 #[test]
 fn captions_and_ways_to_the_next_page_are_left_out() {
     let others = ["class='image-caption'", "class=photo_credit", "id=prevPost", "class='page previous'"];

@@ -6,15 +6,13 @@
 use super::dom::{Dom, NodeId};
 use super::names::is_block;
 use super::render::text_of_nodes;
-use super::score::Weights;
+use super::score::{FEW_PARAGRAPHS, Weights};
 use super::signs;
 
 /// The share of an element's paragraphs that a child must hold so that the rest is left out.
 const MOST_PARAGRAPHS: f64 = 0.75;
 /// The same for all prose, with headings, cells and entries of lists.
 const MOST_PROSE: f64 = 0.7;
-/// The weight of paragraphs below which a page is rather an index than an article.
-const FEW_PARAGRAPHS: usize = 300;
 
 /// Returns the main text. A page without paragraphs has all its text that is no boilerplate.
 pub fn main_text(dom: &Dom) -> String {

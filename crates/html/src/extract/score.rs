@@ -7,6 +7,10 @@ use super::signs;
 
 /// The share of a page's text above which an element is no boilerplate, whatever it says of itself.
 const MOST_TEXT: f64 = 0.6;
+/// The share of a page's paragraphs up to which a word of a layout may be a sign where such words take most of them.
+const LITTLE_TEXT: f64 = 0.1;
+/// The weight of paragraphs below which a page is rather an index than an article.
+pub const FEW_PARAGRAPHS: usize = 300;
 /// The weight of a block's text from which on it is a paragraph.
 const PARAGRAPH: usize = 60;
 /// The share of text in links from which on a text is a list of links.
@@ -27,19 +31,44 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// Weighs a page. Words that also say how an element is laid out are no signs where they would take most paragraphs: page
+    /// builders and frameworks of styles give them to every block.
     pub fn of(dom: &Dom) -> Self {
         let links = links(dom);
         let unseen = unseen(dom);
-        let boilerplate = boilerplate(dom, &sums(dom, &links, &unseen).0, unseen);
-        let (text, linked) = sums(dom, &links, &boilerplate);
-        let (prose, paragraphs) = prose(dom, &links, &boilerplate);
+        let (all, _) = sums(dom, &links, &unseen);
+        let ignoring = |words: &[&str]| Self::without(dom, &links, boilerplate(dom, &all, &unseen, words));
+        let usual = ignoring(&[]);
+        let taken_from = |rest: &Self, of: &Self| of.paragraphs[Dom::ROOT].saturating_sub(rest.paragraphs[Dom::ROOT]);
+        let is_most = |taken: usize, of: usize| taken >= FEW_PARAGRAPHS && is_more(taken, MOST_TEXT, of);
+        // A page of which nothing is left is taken whole.
+        let taken = all[Dom::ROOT] - usual.text[Dom::ROOT];
+        if usual.text[Dom::ROOT] == 0 || !is_most(taken, taken + usual.paragraphs[Dom::ROOT]) {
+            return usual;
+        }
+        let without_layout = ignoring(&signs::LAYOUT);
+        let n_paragraphs = without_layout.paragraphs[Dom::ROOT];
+        if !is_most(taken_from(&usual, &without_layout), n_paragraphs) {
+            return usual;
+        }
+        // Each word is asked alone, because an element that has one may lie in an element that has another.
+        let is_no_sign = |word: &&str| {
+            let others: Vec<&str> = signs::LAYOUT.into_iter().filter(|other| other != word).collect();
+            is_more(taken_from(&ignoring(&others), &without_layout), LITTLE_TEXT, n_paragraphs)
+        };
+        ignoring(&signs::LAYOUT.into_iter().filter(is_no_sign).collect::<Vec<_>>())
+    }
+
+    /// Weighs what is no boilerplate.
+    fn without(dom: &Dom, links: &[bool], boilerplate: Vec<bool>) -> Self {
+        let (text, linked) = sums(dom, links, &boilerplate);
+        let (prose, paragraphs) = prose(dom, links, &boilerplate);
         Self { text, linked, prose, paragraphs, boilerplate }
     }
 
     /// Returns whether the text of a node is mostly links.
-    #[allow(clippy::cast_precision_loss, reason = "a share")]
     pub fn is_links(&self, id: NodeId) -> bool {
-        self.linked[id] as f64 > LINKS * self.text[id] as f64
+        is_more(self.linked[id], LINKS, self.text[id])
     }
 }
 
@@ -56,23 +85,28 @@ fn unseen(dom: &Dom) -> Vec<bool> {
     unseen
 }
 
-/// Returns which nodes are boilerplate, beside those that are `unseen`.
-fn boilerplate(dom: &Dom, text: &[usize], unseen: Vec<bool>) -> Vec<bool> {
+/// Returns which nodes are boilerplate, beside those that are `unseen`. Words of classes and ids that are `ignored` are no signs.
+fn boilerplate(dom: &Dom, text: &[usize], unseen: &[bool], ignored: &[&str]) -> Vec<bool> {
     let nodes = dom.nodes();
     let mut holds_main = vec![false; nodes.len()];
     for id in (1..nodes.len()).rev() {
         holds_main[id] |= signs::is_main(&nodes[id]);
         holds_main[nodes[id].parent] |= holds_main[id];
     }
-    let mut boilerplate = unseen;
+    let mut boilerplate = unseen.to_vec();
     for id in 1..nodes.len() {
-        #[allow(clippy::cast_precision_loss, reason = "a share")]
-        let is_most = text[id] as f64 > MOST_TEXT * text[Dom::ROOT] as f64;
+        let is_most = is_more(text[id], MOST_TEXT, text[Dom::ROOT]);
         boilerplate[id] = boilerplate[id]
             || boilerplate[nodes[id].parent]
-            || (!is_most && !holds_main[id] && signs::is_boilerplate(dom, id));
+            || (!is_most && !holds_main[id] && signs::is_boilerplate(dom, id, ignored));
     }
     boilerplate
+}
+
+/// Returns whether a weight is more than this share of another.
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+fn is_more(weight: usize, share: f64, of: usize) -> bool {
+    weight as f64 > share * of as f64
 }
 
 /// Returns which nodes lie in links as menus have them. A link to a place of its page in a table is none, and neither is

@@ -74,6 +74,11 @@ const BOILERPLATE: [&str; 68] = [
     "widget",
 ];
 
+/// The words of those that also say how any element is laid out, or that it has a part of a page builder: `overflow-hidden`,
+/// `print:py-4`, `elementor-widget`.
+pub const LAYOUT: [&str; 10] =
+    ["caption", "captions", "hidden", "meta", "overlay", "print", "share", "skip", "tags", "widget"];
+
 /// Words that a class or id puts before `body`, `content` or `text` to name the main text.
 const MAIN: [&str; 6] = ["article", "entry", "main", "news", "post", "story"];
 
@@ -82,8 +87,8 @@ pub fn is_main(node: &Node) -> bool {
     node.name() == "main" || node.attribute("role") == Some("main")
 }
 
-/// Returns whether an element is boilerplate by its name, role, class or id.
-pub fn is_boilerplate(dom: &Dom, id: NodeId) -> bool {
+/// Returns whether an element is boilerplate by its name, role, class or id. Words of classes and ids that are `ignored` are no signs.
+pub fn is_boilerplate(dom: &Dom, id: NodeId, ignored: &[&str]) -> bool {
     let node = &dom.nodes()[id];
     let Content::Element { .. } = node.content else { return false };
     match node.name() {
@@ -112,7 +117,8 @@ pub fn is_boilerplate(dom: &Dom, id: NodeId) -> bool {
     if node.attribute("aria-hidden") == Some("true") {
         return true;
     }
-    let is_word_of_boilerplate = |word: String| BOILERPLATE.binary_search(&word.as_str()).is_ok();
+    let is_word_of_boilerplate =
+        |word: String| BOILERPLATE.binary_search(&word.as_str()).is_ok() && !ignored.contains(&word.as_str());
     classes_and_id(node).any(|names| words(names).into_iter().any(is_word_of_boilerplate)) && !says_main(node)
 }
 
