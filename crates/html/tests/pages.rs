@@ -93,6 +93,21 @@ fn an_article_keeps_out_what_words_of_a_layout_and_comments_tell_however_much_it
 }
 
 #[test]
+fn what_all_pages_share_does_not_replace_the_heading_and_the_paragraphs_of_a_page() {
+    let terms = format!("<div>{}</div>", format!("<p>{PARAGRAPH} Terms</p>").repeat(20));
+    let own = format!("<p>{PARAGRAPH} Own</p>").repeat(5);
+    let text = main_text(&format!("<body><div><div><h1>Product</h1>{own}</div>{terms}</div>"));
+    assert_eq!(text.matches("Own").count(), 5, "{text}");
+    assert!(text.starts_with("Product\n") && text.contains("Terms"), "{text}");
+    // A heading with a summary before an article is left as before.
+    for header in ["", "<p>A summary of the article, which says in one sentence what the article is about.</p>"] {
+        let page =
+            format!("<body><div><div><h1>Title</h1>{header}</div><div class=article-body>{own}{own}</div></div>");
+        assert!(main_text(&page).starts_with(PARAGRAPH), "{}", main_text(&page));
+    }
+}
+
+#[test]
 fn captions_and_ways_to_the_next_page_are_left_out() {
     let others = ["class='image-caption'", "class=photo_credit", "id=prevPost", "class='page previous'"];
     let others: String = others.iter().map(|sign| format!("<div {sign}><p>Another text</p></div>")).collect();
