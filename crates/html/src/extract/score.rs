@@ -1,9 +1,11 @@
 //! The weights of the elements of a page: how much text they hold, and how much of it in links.
 
+use std::ops::BitOr;
+
 use super::dom::{Content, Dom, NodeId};
 use super::names::{is_block, is_unseen};
 use super::render::is_hidden;
-use super::signs;
+use super::signs::{self, Signs};
 
 /// The share of a page's text above which an element is no boilerplate, whatever it says of itself.
 const MOST_TEXT: f64 = 0.6;
@@ -37,26 +39,28 @@ impl Weights {
         let links = links(dom);
         let unseen = unseen(dom);
         let (all, _) = sums(dom, &links, &unseen);
-        let ignoring = |words: &[&str]| Self::without(dom, &links, boilerplate(dom, &all, &unseen, words));
-        let usual = ignoring(&[]);
-        let taken_from = |rest: &Self, of: &Self| of.paragraphs[Dom::ROOT].saturating_sub(rest.paragraphs[Dom::ROOT]);
+        let weigh =
+            |is_sign: &dyn Fn(NodeId) -> bool| Self::without(dom, &links, boilerplate(dom, &all, &unseen, is_sign));
+        let usual = weigh(&|id| Signs::of(dom, id) != Signs::NONE);
         let is_most = |taken: usize, of: usize| taken >= FEW_PARAGRAPHS && is_more(taken, MOST_TEXT, of);
         // A page of which nothing is left is taken whole.
         let taken = all[Dom::ROOT] - usual.text[Dom::ROOT];
         if usual.text[Dom::ROOT] == 0 || !is_most(taken, taken + usual.paragraphs[Dom::ROOT]) {
             return usual;
         }
-        let without_layout = ignoring(&signs::LAYOUT);
-        let n_paragraphs = without_layout.paragraphs[Dom::ROOT];
-        if !is_most(taken_from(&usual, &without_layout), n_paragraphs) {
+        let signs: Vec<Signs> = (0..dom.nodes().len()).map(|id| Signs::of(dom, id)).collect();
+        let ignoring = |ignored: Signs| weigh(&|id| signs[id].without(ignored) != Signs::NONE);
+        let n_paragraphs = ignoring(Signs::LAYOUT).paragraphs[Dom::ROOT];
+        let n_taken = |rest: &Self| n_paragraphs.saturating_sub(rest.paragraphs[Dom::ROOT]);
+        if !is_most(n_taken(&usual), n_paragraphs) {
             return usual;
         }
         // Each word is asked alone, because an element that has one may lie in an element that has another.
-        let is_no_sign = |word: &&str| {
-            let others: Vec<&str> = signs::LAYOUT.into_iter().filter(|other| other != word).collect();
-            is_more(taken_from(&ignoring(&others), &without_layout), LITTLE_TEXT, n_paragraphs)
+        let takes_much = |word: &Signs| {
+            let rest = ignoring(Signs::LAYOUT.without(*word));
+            is_more(n_taken(&rest), LITTLE_TEXT, n_paragraphs)
         };
-        ignoring(&signs::LAYOUT.into_iter().filter(is_no_sign).collect::<Vec<_>>())
+        ignoring(Signs::each_of_layout().filter(takes_much).fold(Signs::NONE, Signs::bitor))
     }
 
     /// Weighs what is no boilerplate.
@@ -85,8 +89,8 @@ fn unseen(dom: &Dom) -> Vec<bool> {
     unseen
 }
 
-/// Returns which nodes are boilerplate, beside those that are `unseen`. Words of classes and ids that are `ignored` are no signs.
-fn boilerplate(dom: &Dom, text: &[usize], unseen: &[bool], ignored: &[&str]) -> Vec<bool> {
+/// Returns which nodes are boilerplate by a sign, beside those that are `unseen`.
+fn boilerplate(dom: &Dom, text: &[usize], unseen: &[bool], is_sign: &dyn Fn(NodeId) -> bool) -> Vec<bool> {
     let nodes = dom.nodes();
     let mut holds_main = vec![false; nodes.len()];
     for id in (1..nodes.len()).rev() {
@@ -96,9 +100,8 @@ fn boilerplate(dom: &Dom, text: &[usize], unseen: &[bool], ignored: &[&str]) -> 
     let mut boilerplate = unseen.to_vec();
     for id in 1..nodes.len() {
         let is_most = is_more(text[id], MOST_TEXT, text[Dom::ROOT]);
-        boilerplate[id] = boilerplate[id]
-            || boilerplate[nodes[id].parent]
-            || (!is_most && !holds_main[id] && signs::is_boilerplate(dom, id, ignored));
+        boilerplate[id] =
+            boilerplate[id] || boilerplate[nodes[id].parent] || (!is_most && !holds_main[id] && is_sign(id));
     }
     boilerplate
 }
