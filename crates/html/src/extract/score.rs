@@ -43,9 +43,11 @@ impl Weights {
             |is_sign: &dyn Fn(NodeId) -> bool| Self::without(dom, &links, boilerplate(dom, &all, &unseen, is_sign));
         let usual = weigh(&|id| Signs::of(dom, id) != Signs::NONE);
         let is_most = |taken: usize, of: usize| taken >= FEW_PARAGRAPHS && is_more(taken, MOST_TEXT, of);
+        let n_left = usual.paragraphs[Dom::ROOT];
+        let may_be_most = |n_shown: usize| is_most(n_shown.saturating_sub(n_left), n_shown);
+        let n_shown = || prose(dom, &links, &unseen).1[Dom::ROOT];
         // A page of which nothing is left is taken whole.
-        let taken = all[Dom::ROOT] - usual.text[Dom::ROOT];
-        if usual.text[Dom::ROOT] == 0 || !is_most(taken, taken + usual.paragraphs[Dom::ROOT]) {
+        if usual.text[Dom::ROOT] == 0 || !may_be_most(all[Dom::ROOT]) || !may_be_most(n_shown()) {
             return usual;
         }
         let signs: Vec<Signs> = (0..dom.nodes().len()).map(|id| Signs::of(dom, id)).collect();

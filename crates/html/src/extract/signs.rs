@@ -160,11 +160,17 @@ fn is_boilerplate_by_name(dom: &Dom, id: NodeId) -> Option<bool> {
 
 /// Returns the signs that the words of the classes and the id of an element are.
 fn of_words(node: &Node) -> Signs {
-    let of_word = |word: String| match BOILERPLATE.binary_search(&word.as_str()) {
-        Ok(_) => LAYOUT.iter().position(|layout| *layout == word).map_or(Signs::SURE, |bit| Signs(1 << bit)),
-        Err(_) => Signs::NONE,
-    };
-    let signs = classes_and_id(node).flat_map(words).map(of_word).fold(Signs::NONE, Signs::bitor);
+    let mut signs = Signs::NONE;
+    for word in classes_and_id(node).flat_map(words) {
+        if BOILERPLATE.binary_search(&word.as_str()).is_err() {
+            continue;
+        }
+        let Some(bit) = LAYOUT.iter().position(|layout| *layout == word) else {
+            signs = Signs::SURE;
+            break;
+        };
+        signs = signs | Signs(1 << bit);
+    }
     if signs != Signs::NONE && says_main(node) { Signs::NONE } else { signs }
 }
 
