@@ -46,6 +46,67 @@ fn an_element_that_names_the_main_text_is_not_boilerplate_for_another_word_of_it
     assert_eq!(main_text(&page).matches(PARAGRAPH).count(), 2);
 }
 
+/// Blocks of a page, each with a paragraph of its own.
+fn blocks(classes: &[&str], page: usize) -> String {
+    let block =
+        |(n, class): (usize, &&str)| format!("<section class='{class}'><p>{PARAGRAPH} {page}.{n}</p></section>");
+    classes.iter().cycle().take(6).enumerate().map(block).collect()
+}
+
+#[test]
+fn a_word_of_a_layout_that_all_blocks_have_does_not_make_them_boilerplate() {
+    for classes in [
+        &["relative overflow-hidden p-6"][..],
+        &["py-12 print:py-4"],
+        &["elementor-element elementor-widget elementor-widget-text-editor"],
+        &["so-panel widget widget_sow-editor"],
+        &["overflow-hidden", "print:py-4", "so-panel widget"],
+        &["elementor-widget overflow-hidden"],
+    ] {
+        for around in
+            ["", "<div class=chat><p>Write to us, and we will answer you by the evening of the next day.</p></div>"]
+        {
+            let page = |n: usize| {
+                let skip = "<div class=skip-link><p>Skip to the content</p></div>";
+                main_text(&format!(
+                    "<body>{skip}<h1>Services</h1>{}{around}<footer>Rights</footer>",
+                    blocks(classes, n)
+                ))
+            };
+            for block in 0..6 {
+                assert!(page(1).contains(&format!("{PARAGRAPH} 1.{block}\n")), "{classes:?}: {}", page(1));
+            }
+            assert!(!page(1).contains("Skip") && !page(1).contains("Rights"), "{classes:?}: {}", page(1));
+            assert_ne!(page(1), page(2));
+        }
+    }
+}
+
+#[test]
+fn an_article_keeps_out_what_words_of_a_layout_and_comments_tell_however_much_it_is() {
+    let article = format!("<h1>Title</h1><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p><p>{PARAGRAPH}</p>");
+    let whole = format!("Title\n{PARAGRAPH}\n{PARAGRAPH}\n{PARAGRAPH}\n");
+    for (class, n_blocks) in [("widget", 1), ("overflow-hidden", 4), ("comment", 30), ("sidebar widget", 30)] {
+        let block = format!("<div class='{class}'><p>{PARAGRAPH} Other</p></div>");
+        assert_eq!(main_text(&format!("<body>{article}{}", block.repeat(n_blocks))), whole, "{class}");
+    }
+}
+
+#[test]
+fn what_all_pages_share_does_not_replace_the_heading_and_the_paragraphs_of_a_page() {
+    let terms = format!("<div>{}</div>", format!("<p>{PARAGRAPH} Terms</p>").repeat(20));
+    let own = format!("<p>{PARAGRAPH} Own</p>").repeat(5);
+    let text = main_text(&format!("<body><div><div><h1>Product</h1>{own}</div>{terms}</div>"));
+    assert_eq!(text.matches("Own").count(), 5, "{text}");
+    assert!(text.starts_with("Product\n") && text.contains("Terms"), "{text}");
+    // A heading with a summary before an article is left as before.
+    for header in ["", "<p>A summary of the article, which says in one sentence what the article is about.</p>"] {
+        let page =
+            format!("<body><div><div><h1>Title</h1>{header}</div><div class=article-body>{own}{own}</div></div>");
+        assert!(main_text(&page).starts_with(PARAGRAPH), "{}", main_text(&page));
+    }
+}
+
 #[test]
 fn captions_and_ways_to_the_next_page_are_left_out() {
     let others = ["class='image-caption'", "class=photo_credit", "id=prevPost", "class='page previous'"];

@@ -6,15 +6,13 @@
 use super::dom::{Dom, NodeId};
 use super::names::is_block;
 use super::render::text_of_nodes;
-use super::score::Weights;
+use super::score::{FEW_PARAGRAPHS, Weights};
 use super::signs;
 
 /// The share of an element's paragraphs that a child must hold so that the rest is left out.
 const MOST_PARAGRAPHS: f64 = 0.75;
 /// The same for all prose, with headings, cells and entries of lists.
 const MOST_PROSE: f64 = 0.7;
-/// The weight of paragraphs below which a page is rather an index than an article.
-const FEW_PARAGRAPHS: usize = 300;
 
 /// Returns the main text. A page without paragraphs has all its text that is no boilerplate.
 pub fn main_text(dom: &Dom) -> String {
@@ -31,7 +29,8 @@ pub fn main_text(dom: &Dom) -> String {
 }
 
 /// Goes down from the root, or from the element that says that it is the main one, as long as one child holds most of
-/// the paragraphs and of the other prose: a text is not left for the one long paragraph among its lists and tables.
+/// the paragraphs and of the other prose: a text is not left for the one long paragraph among its lists and tables, nor for
+/// paragraphs beside its heading and its own ones.
 fn main_element(dom: &Dom, weights: &Weights) -> NodeId {
     let nodes = dom.nodes();
     let mut heaviest = vec![Dom::ROOT; nodes.len()];
@@ -41,6 +40,8 @@ fn main_element(dom: &Dom, weights: &Weights) -> NodeId {
             *best = id;
         }
     }
+    let is_heading = |id: &NodeId| nodes[*id].name() == "h1" && weights.text[*id] > 0;
+    let headings: Vec<NodeId> = (0..nodes.len()).filter(is_heading).collect();
     let mut main = named_main(dom, weights).unwrap_or(Dom::ROOT);
     while heaviest[main] != Dom::ROOT {
         let child = heaviest[main];
@@ -49,6 +50,7 @@ fn main_element(dom: &Dom, weights: &Weights) -> NodeId {
             || !holds_most(&weights.paragraphs, MOST_PARAGRAPHS)
             || !holds_most(&weights.prose, MOST_PROSE)
             || matches!(nodes[child].name(), "" | "p")
+            || leaves_heading(dom, weights, &headings, main, child)
         {
             break;
         }
@@ -69,4 +71,16 @@ fn named_main(dom: &Dom, weights: &Weights) -> Option<NodeId> {
 #[allow(clippy::cast_precision_loss, reason = "a share")]
 fn holds(weights: &[usize], id: NodeId, share: f64, of: NodeId) -> bool {
     weights[id] as f64 >= share * weights[of] as f64
+}
+
+/// Returns whether the first heading of a page's part lies beside one of its children, with as many paragraphs as an article has: the
+/// child may hold what all pages of a site share. Of the headings, which have the order of the page, some may lie elsewhere.
+fn leaves_heading(dom: &Dom, weights: &Weights, headings: &[NodeId], main: NodeId, child: NodeId) -> bool {
+    let nodes = dom.nodes();
+    let Some(&heading) = headings.get(headings.partition_point(|&id| id < main)) else { return false };
+    let mut at = heading;
+    while nodes[at].depth > nodes[main].depth + 1 {
+        at = nodes[at].parent;
+    }
+    nodes[at].parent == main && at != child && weights.paragraphs[at] >= FEW_PARAGRAPHS
 }

@@ -1,12 +1,18 @@
 //! The weights of the elements of a page: how much text they hold, and how much of it in links.
 
+use std::ops::BitOr;
+
 use super::dom::{Content, Dom, NodeId};
 use super::names::{is_block, is_unseen};
 use super::render::is_hidden;
-use super::signs;
+use super::signs::{self, Signs};
 
 /// The share of a page's text above which an element is no boilerplate, whatever it says of itself.
 const MOST_TEXT: f64 = 0.6;
+/// The share of a page's paragraphs up to which a word of a layout may be a sign where such words take most of them.
+const LITTLE_TEXT: f64 = 0.1;
+/// The weight of paragraphs below which a page is rather an index than an article.
+pub const FEW_PARAGRAPHS: usize = 300;
 /// The weight of a block's text from which on it is a paragraph.
 const PARAGRAPH: usize = 60;
 /// The share of text in links from which on a text is a list of links.
@@ -27,19 +33,48 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// Weighs a page. Words that also say how an element is laid out are no signs where they would take most paragraphs: page
+    /// builders and frameworks of styles give them to every block.
     pub fn of(dom: &Dom) -> Self {
         let links = links(dom);
         let unseen = unseen(dom);
-        let boilerplate = boilerplate(dom, &sums(dom, &links, &unseen).0, unseen);
-        let (text, linked) = sums(dom, &links, &boilerplate);
-        let (prose, paragraphs) = prose(dom, &links, &boilerplate);
+        let (all, _) = sums(dom, &links, &unseen);
+        let weigh =
+            |is_sign: &dyn Fn(NodeId) -> bool| Self::without(dom, &links, boilerplate(dom, &all, &unseen, is_sign));
+        let usual = weigh(&|id| Signs::of(dom, id) != Signs::NONE);
+        let is_most = |taken: usize, of: usize| taken >= FEW_PARAGRAPHS && is_more(taken, MOST_TEXT, of);
+        let n_left = usual.paragraphs[Dom::ROOT];
+        let may_be_most = |n_shown: usize| is_most(n_shown.saturating_sub(n_left), n_shown);
+        let n_shown = || prose(dom, &links, &unseen).1[Dom::ROOT];
+        // A page of which nothing is left is taken whole.
+        if usual.text[Dom::ROOT] == 0 || !may_be_most(all[Dom::ROOT]) || !may_be_most(n_shown()) {
+            return usual;
+        }
+        let signs: Vec<Signs> = (0..dom.nodes().len()).map(|id| Signs::of(dom, id)).collect();
+        let ignoring = |ignored: Signs| weigh(&|id| signs[id].without(ignored) != Signs::NONE);
+        let n_paragraphs = ignoring(Signs::LAYOUT).paragraphs[Dom::ROOT];
+        let n_taken = |rest: &Self| n_paragraphs.saturating_sub(rest.paragraphs[Dom::ROOT]);
+        if !is_most(n_taken(&usual), n_paragraphs) {
+            return usual;
+        }
+        // Each word is asked alone, because an element that has one may lie in an element that has another.
+        let takes_much = |word: &Signs| {
+            let rest = ignoring(Signs::LAYOUT.without(*word));
+            is_more(n_taken(&rest), LITTLE_TEXT, n_paragraphs)
+        };
+        ignoring(Signs::each_of_layout().filter(takes_much).fold(Signs::NONE, Signs::bitor))
+    }
+
+    /// Weighs what is no boilerplate.
+    fn without(dom: &Dom, links: &[bool], boilerplate: Vec<bool>) -> Self {
+        let (text, linked) = sums(dom, links, &boilerplate);
+        let (prose, paragraphs) = prose(dom, links, &boilerplate);
         Self { text, linked, prose, paragraphs, boilerplate }
     }
 
     /// Returns whether the text of a node is mostly links.
-    #[allow(clippy::cast_precision_loss, reason = "a share")]
     pub fn is_links(&self, id: NodeId) -> bool {
-        self.linked[id] as f64 > LINKS * self.text[id] as f64
+        is_more(self.linked[id], LINKS, self.text[id])
     }
 }
 
@@ -56,23 +91,27 @@ fn unseen(dom: &Dom) -> Vec<bool> {
     unseen
 }
 
-/// Returns which nodes are boilerplate, beside those that are `unseen`.
-fn boilerplate(dom: &Dom, text: &[usize], unseen: Vec<bool>) -> Vec<bool> {
+/// Returns which nodes are boilerplate by a sign, beside those that are `unseen`.
+fn boilerplate(dom: &Dom, text: &[usize], unseen: &[bool], is_sign: &dyn Fn(NodeId) -> bool) -> Vec<bool> {
     let nodes = dom.nodes();
     let mut holds_main = vec![false; nodes.len()];
     for id in (1..nodes.len()).rev() {
         holds_main[id] |= signs::is_main(&nodes[id]);
         holds_main[nodes[id].parent] |= holds_main[id];
     }
-    let mut boilerplate = unseen;
+    let mut boilerplate = unseen.to_vec();
     for id in 1..nodes.len() {
-        #[allow(clippy::cast_precision_loss, reason = "a share")]
-        let is_most = text[id] as f64 > MOST_TEXT * text[Dom::ROOT] as f64;
-        boilerplate[id] = boilerplate[id]
-            || boilerplate[nodes[id].parent]
-            || (!is_most && !holds_main[id] && signs::is_boilerplate(dom, id));
+        let is_most = is_more(text[id], MOST_TEXT, text[Dom::ROOT]);
+        boilerplate[id] =
+            boilerplate[id] || boilerplate[nodes[id].parent] || (!is_most && !holds_main[id] && is_sign(id));
     }
     boilerplate
+}
+
+/// Returns whether a weight is more than this share of another.
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+fn is_more(weight: usize, share: f64, of: usize) -> bool {
+    weight as f64 > share * of as f64
 }
 
 /// Returns which nodes lie in links as menus have them. A link to a place of its page in a table is none, and neither is
