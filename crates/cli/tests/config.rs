@@ -158,6 +158,16 @@ fn nights_in_folders_of_another_form_are_found_by_a_check_as_by_a_run() {
         expect(&checked, 78, &["job.toml: line 1, column 1: documents: ", &write]);
         expect(&night.run(DT, &[]), 78, &[&write]);
     }
+    // One folder of another form hides no nights.
+    let night = Night::new("");
+    for folder in ["2026/11/20", "2026/11/5"] {
+        let file = night.path().join("crawl").join(folder).join("a.parquet");
+        write_documents(&file, &[(Some("a"), Some(&text(1, 40)))]);
+    }
+    let job = "documents = \"crawl/{yyyy}/{mm}/{dd}\"\nstore = \"store\"\noutput = \"results\"\ncreate_store = true\n";
+    std::fs::write(night.path().join("job.toml"), job).unwrap();
+    nearprint_in(night.path(), &["config", "check", "job.toml"]).expect_success();
+    expect(&night.run("2026-11-05", &[]), 78, &["crawl/{yyyy}/{dt:%-m}/{dt:%-d}"]);
 }
 
 #[test]

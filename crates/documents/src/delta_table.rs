@@ -7,7 +7,7 @@
 //! A deletion vector says which rows of a file do not count. Tables that need more of a reader are refused: columns that
 //! have other names in the files, and reader features that are not known here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt};
 use nearprint_delta::{Action, Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, unescaped};
@@ -161,10 +161,13 @@ async fn actions(commit: &Folder) -> Result<Option<Vec<Action>>> {
     parse(&content).map(Some).map_err(bad)
 }
 
+/// The values of the partition columns of a file.
+type PartitionValues = BTreeMap<String, Option<String>>;
+
 /// The files that a table got since a version, by path. `Some` stands for a file with rows that the table had at that version:
-/// maintenance such as `OPTIMIZE` wrote them into it. It has the version that did.
+/// maintenance such as `OPTIMIZE` wrote them into it. It has the version that did, and the file's partition.
 #[derive(Debug, Default)]
-struct Added(BTreeMap<String, Option<u64>>);
+struct Added(BTreeMap<String, Option<(u64, PartitionValues)>>);
 
 impl Added {
     /// Looks into the commits after `since` up to a version. `before` is the state at `since`.
@@ -195,18 +198,24 @@ impl Added {
     }
 
     fn apply(&mut self, version: u64, actions: &[Action], before: &LogState) {
-        let is_earlier = |path: &String| before.files.contains_key(path) || self.version_of_rewrite(path).is_some();
-        let mut removed = actions.iter().filter_map(|action| action.remove.as_ref());
-        let has_earlier_rows = removed.any(|remove| is_earlier(&unescaped(&remove.path)));
+        let partition_of_earlier = |path: String| {
+            let earlier = before.files.get(&path).map(|add| &add.partition_values);
+            earlier.or_else(|| Some(&self.0.get(&path)?.as_ref()?.1)).cloned()
+        };
+        let removed = actions.iter().filter_map(|action| action.remove.as_ref());
+        // Maintenance writes the rows of a partition into files of that partition.
+        let earlier: BTreeSet<PartitionValues> =
+            removed.filter_map(|remove| partition_of_earlier(unescaped(&remove.path))).collect();
         for add in actions.iter().filter_map(|action| action.add.as_ref()) {
-            let is_rewrite = has_earlier_rows && !add.data_change;
+            let is_rewrite = !add.data_change && earlier.contains(&add.partition_values);
+            let rewrite = is_rewrite.then(|| (version, add.partition_values.clone()));
             // A file that is added again, with a deletion vector or after it was removed, has the rows of before.
-            self.0.entry(unescaped(&add.path)).or_insert(is_rewrite.then_some(version));
+            self.0.entry(unescaped(&add.path)).or_insert(rewrite);
         }
     }
 
     fn version_of_rewrite(&self, path: &str) -> Option<u64> {
-        self.0.get(path).copied().flatten()
+        self.0.get(path)?.as_ref().map(|(version, _)| *version)
     }
 }
 

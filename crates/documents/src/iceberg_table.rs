@@ -101,14 +101,15 @@ async fn of_metadata(
         None => BTreeSet::new(),
     };
     let wanted = partition(root, &table, below)?;
-    let (mut data, mut paths) = (Vec::new(), BTreeSet::new());
+    let (mut data, mut paths, mut n_unknown) = (Vec::new(), BTreeSet::new(), 0_usize);
     for file in files.data {
         if before.contains(&file.path) || !is_in(root, &file, &wanted)? {
             continue;
         }
+        n_unknown += usize::from(since.is_some() && !file.snapshot.is_some_and(|id| table.has_snapshot(id)));
         if let (Some(since), Some(rewrite)) = (since, file.snapshot.and_then(|id| table.rewrite(id))) {
             let by = format!("snapshot {}", rewrite.id);
-            let older = rewrite.parent_id.filter(|&older| older != since.id);
+            let older = rewrite.parent_id.filter(|&older| older != since.id && table.has_snapshot(older));
             return Err(not_all_new(root.url(), &by, &file.path, older, rewrite.id));
         }
         if file.format != "parquet" {
@@ -119,6 +120,13 @@ async fn of_metadata(
             return Err(damaged(root, TableFormat::Iceberg, format!("it names {} twice", file.path)));
         }
         data.push(file);
+    }
+    if n_unknown > 0 {
+        tracing::warn!(
+            "{}: {n_unknown} of the files since then are of snapshots that have expired, so files that rewrite_data_files wrote count as \
+             added",
+            root.url()
+        );
     }
     files.data = data;
     let mut deleted = deleted_rows(&files, place).await?;

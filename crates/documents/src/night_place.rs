@@ -1,6 +1,6 @@
 //! Places of nights: paths in which placeholders stand for the date of a night.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::{Display, Formatter};
 
 use nearprint_fault::Result;
@@ -336,18 +336,32 @@ impl NightFolders {
         Ok(dates)
     }
 
-    /// Returns a night of those that are looked for, if its names have months or days with other digits than the path, and how
-    /// they are written.
+    /// Returns the digits with which a night has its month and day in its names, if it is there with others than those of the path.
+    /// Only folders that the night may be in are listed, each once.
     ///
     /// # Errors
     /// A folder cannot be listed.
-    pub async fn with_other_digits(&self, is_looked_for: impl Fn(&str) -> bool) -> Result<Option<(String, Digits)>> {
+    pub async fn other_digits(&self, dt: &str) -> Result<Option<Digits>> {
+        let mut listed: HashMap<String, Vec<String>> = HashMap::new();
         for digits in Digits::ALL {
             let other = self.with_digits(digits);
-            if other.levels != self.levels
-                && let Some(dt) = other.dates().await?.into_iter().find(|dt| is_looked_for(dt))
-            {
-                return Ok(Some((dt, digits)));
+            if other.name_of(dt) == self.name_of(dt) {
+                continue;
+            }
+            let mut open = vec![(self.root.clone(), 0, Numbers::default())];
+            while let Some((folder, depth, known)) = open.pop() {
+                if !listed.contains_key(folder.url()) {
+                    listed.insert(folder.url().to_owned(), folder.names().await?);
+                }
+                for name in &listed[folder.url()] {
+                    let numbers = other.levels.get(depth).and_then(|level| known.with(level, name));
+                    let Some(numbers) = numbers.filter(|numbers| numbers.may_be(dt)) else { continue };
+                    if depth + 1 < other.levels.len() {
+                        open.push((folder.join(name), depth + 1, numbers));
+                    } else {
+                        return Ok(Some(digits));
+                    }
+                }
             }
         }
         Ok(None)
@@ -406,6 +420,15 @@ impl Numbers {
             }
         }
         rest.is_empty().then_some(self)
+    }
+
+    /// Returns whether these are numbers of a date.
+    fn may_be(self, dt: &str) -> bool {
+        let mut of_date = dt.split('-').map(|number| number.parse().ok());
+        [self.year, self.month, self.day].into_iter().all(|own| {
+            let number: Option<u32> = of_date.next().flatten();
+            own.is_none() || own == number
+        })
     }
 
     fn date(self) -> Option<String> {

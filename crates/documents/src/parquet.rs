@@ -105,12 +105,17 @@ fn refuse_renamed(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()
     if !has_id(fields, &|_| true) {
         return Ok(());
     }
+    // A column of the table has its number and its name; names that Parquet cannot have are written in another way, with the number.
     let is_renamed = |column: &str| match nested::way(fields, column) {
         Some(way) => {
             let mut names = Vec::with_capacity(way.len());
             way.into_iter().any(|part| {
                 names.push(part.name().to_owned());
-                ids.get(&names).is_some_and(|&id| id_of(part) != Some(id))
+                let own = id_of(part);
+                match ids.get(&names) {
+                    Some(&id) => own != Some(id),
+                    None => own.is_some_and(|own| ids.values().all(|&id| id != own)),
+                }
             })
         }
         None => ids.iter().any(|(names, &id)| names.join(".") == column && has_id(fields, &|own| own == id)),
@@ -119,11 +124,11 @@ fn refuse_renamed(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()
         None => Ok(()),
         Some(column) => {
             let reason = format!(
-                "the Iceberg table has renamed the column '{column}' since, or given its name to another one, so this file has \
-                 other column names"
+                "the Iceberg table has dropped or renamed the column '{column}' since, given its name to another one, or has it under \
+                 another name in this file"
             );
-            let remedy = "let the table's engine write the file anew (rewrite_data_files), or write the rows that count to a \
-                          new table or to Parquet files, and name these";
+            let remedy = "name the column as the files have it, let the table's engine write them anew (rewrite_data_files), or write the \
+                          rows that count to a new table or to Parquet files, and name these";
             Err(Fault::bad_data(&parquet.file.url, reason).column(column).remedy(remedy))
         }
     }

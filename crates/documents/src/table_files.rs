@@ -132,8 +132,8 @@ pub fn not_all_new(url: &str, by: &str, file: &str, older: Option<impl Display>,
     const SINCE: &str = "documents_since";
     let reason = words![
         format!(
-            "{url}: {by} wrote rows that the table had before into new files, such as {file}, as OPTIMIZE and rewrite_data_files \
-             do, so these do not tell what was added: name the partition of the night, or set "
+            "{url}: {by} wrote rows that the table may have had before into new files, such as {file}, as OPTIMIZE and \
+             rewrite_data_files do, so these do not tell what was added: name the partition of the night and leave this out, or set "
         ),
         key(SINCE),
         format!(" to {newer} for what was added later"),

@@ -227,6 +227,12 @@ impl Table {
         self.snapshots.iter().find(|snapshot| snapshot.id == id && snapshot.is_rewrite())
     }
 
+    /// Returns whether the metadata have a snapshot. Those that have expired are gone.
+    #[must_use]
+    pub fn has_snapshot(&self, id: i64) -> bool {
+        self.snapshots.iter().any(|snapshot| snapshot.id == id)
+    }
+
     /// Returns the values by which the files of a way to partition are partitioned, in their order.
     #[must_use]
     pub fn partition_fields(&self, spec_id: i32) -> &[PartitionField] {

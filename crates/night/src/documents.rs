@@ -74,9 +74,6 @@ pub(crate) async fn nights_there(storage: &Storage, documents: &DocumentPlace) -
     let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(BTreeSet::new()) };
     let Some(nights) = NightPlace::parse(pattern).nights(storage)? else { return Ok(BTreeSet::new()) };
     let dates = nights.dates().await?;
-    if let Some(fault) = other_digits(&nights, pattern, |there| !dates.contains(there)).await? {
-        return Err(fault);
-    }
     // The folders of a table are those of its partitions, and a run may ask for its files by their version.
     if !dates.is_empty() || storage.refuse_table(&nights.root).await.is_err() {
         return Ok(dates);
@@ -130,13 +127,14 @@ async fn explain(
         return Err(no_root(nights).await);
     }
     let dates = nights.dates().await?;
-    if dates.is_empty()
-        && let Some(fault) = other_layout(nights, &names, documents, dt)
-    {
-        return Err(fault);
-    }
-    if let Some(fault) = other_digits(nights, documents, |there| there == dt && !dates.contains(dt)).await? {
-        return Err(fault);
+    if !dates.contains(dt) {
+        let of_night = names.iter().find(|name| is_of_night(name, dt)).cloned();
+        if let Some(fault) = other_layout(nights, of_night.as_slice(), documents, dt) {
+            return Err(fault);
+        }
+        if let Some(fault) = other_digits(nights, documents, dt).await? {
+            return Err(fault);
+        }
     }
     if opened.is_ok() {
         return opened;
@@ -144,6 +142,9 @@ async fn explain(
     let there = if dates.contains(dt) {
         "its folder is there, but has no files".to_owned()
     } else if dates.is_empty() {
+        if let Some(fault) = other_layout(nights, &names, documents, dt) {
+            return Err(fault);
+        }
         let there = if names.is_empty() { "nothing".to_owned() } else { first_names(names.iter().map(String::as_str)) };
         let (root, folder) = (nights.root.url(), nights.name_of(dt));
         let is_folder = !folder.contains(['*', '?', '[']) && !is_document_name(&folder);
@@ -176,19 +177,20 @@ fn other_layout(nights: &NightFolders, names: &[String], documents: &str, dt: &s
     Some(Fault::config("documents".to_owned(), reason))
 }
 
-/// Returns a fault if a night of those that are looked for has names whose months or days have other digits than the place says,
-/// such as `day=1` for `day={dd}`. `documents` is the place as the job has it.
-async fn other_digits(
-    nights: &NightFolders,
-    documents: &str,
-    is_looked_for: impl Fn(&str) -> bool,
-) -> Result<Option<Fault>> {
-    let Some((dt, digits)) = nights.with_other_digits(is_looked_for).await? else { return Ok(None) };
+/// Returns whether a folder's name is that of a night with its whole date in another form.
+fn is_of_night(name: &str, dt: &str) -> bool {
+    layout_of(name).is_some_and(|layout| NightPlace::parse(&layout).of(dt) == name)
+}
+
+/// Returns a fault if a night has names whose month or day has other digits than the place says, such as `day=1` for `day={dd}`.
+/// `documents` is the place as the job has it.
+async fn other_digits(nights: &NightFolders, documents: &str, dt: &str) -> Result<Option<Fault>> {
+    let Some(digits) = nights.other_digits(dt).await? else { return Ok(None) };
     let reason = format!(
         "{} has no folder {}, but {}: write the place with such numbers, documents = \"{}\"; nothing was read or written",
         nights.root.url(),
-        nights.name_of(&dt),
-        nights.with_digits(digits).name_of(&dt),
+        nights.name_of(dt),
+        nights.with_digits(digits).name_of(dt),
         NightPlace::parse(documents).with_digits(digits)
     );
     Ok(Some(Fault::config("documents".to_owned(), reason)))

@@ -5,7 +5,7 @@ use std::path::{Path as LocalPath, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Result};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
@@ -166,6 +166,25 @@ impl Folder {
         let name = |path: &Path| path.filename().map(str::to_owned);
         let files = listed.objects.iter().filter_map(|o| name(&o.location));
         Ok(files.chain(listed.common_prefixes.iter().filter_map(name)).collect())
+    }
+
+    /// Returns the first of the names below this folder; on local disks all that are directly below it.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
+    pub(crate) async fn first_names(&self, n_objects: usize) -> Result<Vec<String>> {
+        if let Some(path) = &self.local {
+            if !path.is_dir() {
+                return Ok(Vec::new());
+            }
+            let entries = std::fs::read_dir(path).map_err(Fault::io(path))?;
+            return Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect());
+        }
+        let store = self.backend.store().await?;
+        let objects: Vec<ObjectMeta> =
+            store.list(Some(&self.prefix)).take(n_objects).try_collect().await.map_err(request("list", &self.url))?;
+        let first = |object: &ObjectMeta| Some(object.location.prefix_match(&self.prefix)?.next()?.as_ref().to_owned());
+        Ok(objects.iter().filter_map(first).collect())
     }
 
     /// Refuses anything that is neither a file nor a folder, because opening a FIFO would wait for its writer.

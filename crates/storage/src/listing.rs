@@ -32,6 +32,8 @@ pub struct Listing {
     pub unusable: Vec<(InputFile, String)>,
     /// A table to which some of the files belong.
     pub table: Option<TablePlace>,
+    /// Iceberg tables that were passed by on a local disk. They count if a file lies in them.
+    passed_by: Vec<TablePlace>,
 }
 
 /// The files that a listing is to find.
@@ -191,6 +193,13 @@ impl Folder {
                 entries.skip_current_dir();
             }
         }
+        let has_file = |table: &TablePlace| {
+            let below = format!("{}/", table.url);
+            listing.files.iter().any(|file| file.url.starts_with(&below))
+        };
+        if listing.table.is_none() {
+            listing.table = listing.passed_by.iter().find(|table| has_file(table)).cloned();
+        }
         Ok(listing)
     }
 
@@ -212,7 +221,7 @@ impl Folder {
         match entry {
             _ if is_folder && wanted.may_be_below(&url) => return Below::Walked,
             _ if is_folder => {
-                listing.note_table_within(self, path, &names, wanted);
+                listing.note_passed_by(self, path, &names, wanted);
                 return Below::PassedOver;
             }
             Ok(entry) if wanted.has(&url) => match entry.metadata() {
@@ -247,7 +256,7 @@ impl Listing {
     }
 
     /// Notes an Iceberg table by the names in the folder of its metadata, in which no wanted file can be.
-    fn note_table_within(&mut self, place: &Folder, path: &LocalPath, names: &[impl AsRef<str>], wanted: &WantedFiles) {
+    fn note_passed_by(&mut self, place: &Folder, path: &LocalPath, names: &[impl AsRef<str>], wanted: &WantedFiles) {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let Some((&TableFormat::ICEBERG_FOLDER, above)) = names.split_last() else { return };
         let above = place.below(above);
@@ -256,10 +265,10 @@ impl Listing {
         }
         match std::fs::read_dir(path) {
             Ok(entries) => {
-                for entry in entries.flatten() {
-                    let name = entry.file_name();
-                    self.note_table(place, &[&names[..], &[&*name.to_string_lossy()]].concat(), wanted);
-                }
+                let mut names = entries.flatten().map(|entry| entry.file_name());
+                let mark = TableFormat::ICEBERG_FOLDER;
+                let found = names.find_map(|name| TableFormat::marked_by(&[mark, &*name.to_string_lossy()]));
+                self.passed_by.extend(found.map(|(_, format)| TablePlace { url: above, format }));
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 warn_of_unknown(&above, &format!("{}/", TableFormat::ICEBERG_FOLDER));

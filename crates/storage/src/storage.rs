@@ -190,7 +190,7 @@ impl Storage {
             (base, Some(glob)) => {
                 self.refuse_input_outside(&base)?;
                 let listed = base.listing(WantedFiles::Matching(glob)).await?;
-                self.refuse_table_above(&base).await?;
+                self.refuse_table_above(&base, &listed).await?;
                 Ok(listed)
             }
             (_, None) => self.file_or_folder(pattern).await,
@@ -227,24 +227,28 @@ impl Storage {
         }
         // What a table within another one has, its own log says.
         if listed.table.as_ref().is_none_or(|table| table.url != place.url) {
-            self.refuse_table_above(&place).await?;
+            self.refuse_table_above(&place, &listed).await?;
         }
         Ok(listed)
     }
 
-    /// Refuses a place inside a table. The folders above the place are examined as long as the names below them could
-    /// be those of a table's partitions. Above these, only Iceberg tables are looked for, whose files may lie in folders of
-    /// any name: with a LIST for each folder up to the root of the bucket or disk, which a command sends once.
+    /// Refuses a place inside a table, of which this is the listing. The folders above the place are examined as long as the names
+    /// below them could be those of a table's partitions. Above these, only Iceberg tables are looked for, whose Parquet files may
+    /// lie in folders of any name: with a LIST for each folder up to the root of the bucket or disk, which a command sends once.
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if one of these folders is a table; an error if one
-    /// of them cannot be examined.
-    pub async fn refuse_table_above(&self, place: &Folder) -> Result<()> {
+    /// of the first ones cannot be examined.
+    async fn refuse_table_above(&self, place: &Folder, listed: &Listing) -> Result<()> {
+        let is_parquet = |file: &InputFile| file.url.ends_with(".parquet");
         let mut place = place.clone();
         while let Some(above) = place.above() {
             let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
             if !place.name().is_some_and(|name| may_be_part(&name)) {
-                return self.refuse_iceberg_from(&above).await;
+                return match listed.files.iter().any(is_parquet) {
+                    true => self.refuse_iceberg_from(&above).await,
+                    false => Ok(()),
+                };
             }
             self.refuse_table(&above).await?;
             place = above;
@@ -252,8 +256,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Refuses a folder that is an Iceberg table or lies in one. Where the permissions forbid to find out, nothing above is
-    /// looked at.
+    /// Refuses a folder that is an Iceberg table or lies in one. Where nobody can find out, nothing above is looked at.
     fn refuse_iceberg_from<'a>(&'a self, folder: &'a Folder) -> BoxFuture<'a, Result<()>> {
         async move {
             let examined = Arc::clone(locked(&self.outside_iceberg).entry(folder.whole_path()).or_default());

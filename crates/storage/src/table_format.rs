@@ -57,7 +57,9 @@ impl TableFormat {
 /// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
 /// `.metadata.json` or after it.
 fn is_iceberg_metadata(name: &str) -> bool {
-    let number = name.strip_prefix('v').unwrap_or(name);
+    let (number, after) = name.strip_prefix('v').map_or((name, '-'), |number| (number, '.'));
+    let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
     (name.ends_with(".metadata.json") || name.ends_with(".metadata.json.gz"))
-        && number.starts_with(|c: char| c.is_ascii_digit())
+        && rest.len() < number.len()
+        && rest.starts_with(after)
 }

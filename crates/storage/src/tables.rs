@@ -31,7 +31,7 @@ pub fn known_scheme(path: &str) -> String {
 }
 
 /// A table and its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TablePlace {
     pub url: String,
     pub format: TableFormat,
@@ -61,6 +61,9 @@ pub(crate) fn warn_of_unknown(url: &str, marks: &str) {
     );
 }
 
+/// The number of names in a folder `metadata` on S3 among which those of an Iceberg table are looked for: ten requests.
+const METADATA_NAMES: usize = 10_000;
+
 impl Folder {
     /// Refuses a folder that is a table itself, and warns if the permissions forbid to find out.
     ///
@@ -86,19 +89,23 @@ impl Folder {
         Ok(())
     }
 
-    /// Refuses a folder that is an Iceberg table. Returns `false` if the permissions forbid to find out.
+    /// Refuses a folder that is an Iceberg table. Returns `false` if nobody can find out. A folder `metadata` may be that of another
+    /// program: of a large one on S3, only the first names are seen.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table; an error if it cannot be
-    /// examined.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table.
     pub(crate) async fn refuse_iceberg(&self) -> Result<bool> {
-        match self.format_by(TableFormat::ICEBERG_FOLDER).await {
-            Ok(Some(format)) => Err(TablePlace { url: self.url().to_owned(), format }.refused()),
-            Ok(None) => Ok(true),
-            Err(error) if is_forbidden(&error) => Ok(false),
-            // Without the bucket there is no table.
-            Err(error) if error.kind() == ErrorKind::InputMissing => Ok(true),
-            Err(error) => Err(error),
+        let mark = TableFormat::ICEBERG_FOLDER;
+        let names = match self.join(mark).first_names(METADATA_NAMES).await {
+            Ok(names) => names,
+            Err(error) => {
+                tracing::debug!(folder = self.url(), %error, "whether this is an Iceberg table is unknown");
+                return Ok(false);
+            }
+        };
+        match names.iter().find_map(|name| TableFormat::marked_by(&[mark, name])) {
+            Some((_, format)) => Err(TablePlace { url: self.url().to_owned(), format }.refused()),
+            None => Ok(true),
         }
     }
 
