@@ -750,9 +750,8 @@ fn files_of_an_iceberg_table_are_not_read_as_they_are_by_a_glob_or_a_folder_wher
         let done = nearprint_in(path, &["fingerprint", "--documents", documents, "--output", "out"]);
         expect(&done, 65, &["documents is an Iceberg table"]);
     }
-    for documents in ["documents/pages", "documents/pages/en"] {
-        expect(&table.night.run(DT, &["--documents", documents]), 65, &["documents is an Iceberg table"]);
-    }
+    let night = table.night.run(DT, &["--documents", "documents/pages/en"]);
+    expect(&night, 65, &["documents is an Iceberg table"]);
     // A folder of this name has no table for that alone.
     fs::create_dir_all(path.join("plain/metadata")).unwrap();
     fs::create_dir_all(path.join("plain/data")).unwrap();
