@@ -757,7 +757,9 @@ fn files_of_an_iceberg_table_are_not_read_as_they_are_by_a_glob_or_a_folder_wher
     fs::create_dir_all(path.join("plain/data")).unwrap();
     fs::write(path.join("plain/metadata/x.json"), "").unwrap();
     fs::copy(table.folder.join("data/a.parquet"), path.join("plain/data/a.parquet")).unwrap();
-    fs::write(path.join("plain/metadata/0001.metadata.json"), "").unwrap();
+    for name in ["0001.metadata.json", "2026-11-20.metadata.json", "v2.pages.metadata.json"] {
+        fs::write(path.join("plain/metadata").join(name), "").unwrap();
+    }
     // A glob matches no file of the table beside, and tables have no JSONL files.
     fs::create_dir_all(path.join("plain/b/metadata")).unwrap();
     fs::write(path.join("plain/b/metadata/v1.metadata.json"), "").unwrap();
@@ -765,7 +767,9 @@ fn files_of_an_iceberg_table_are_not_read_as_they_are_by_a_glob_or_a_folder_wher
     fs::copy(table.folder.join("data/a.parquet"), path.join("plain/b/data/a.parquet")).unwrap();
     fs::create_dir_all(table.folder.join("lines")).unwrap();
     fs::write(table.folder.join("lines/x.jsonl"), "{\"id\": \"a\", \"text\": \"some words\"}\n").unwrap();
-    for documents in ["plain/d*/*.parquet", "plain/data", "plain/*/*.parquet", "documents/lines"] {
+    for documents in
+        ["plain/d*/*.parquet", "plain/data", "plain/*/*.parquet", "documents/lines", "documents/l*/*.jsonl"]
+    {
         let read = ["fingerprint", "--documents", documents, "--output", "out", "--replace"];
         nearprint_in(path, &read).expect_success();
     }

@@ -164,10 +164,16 @@ async fn actions(commit: &Folder) -> Result<Option<Vec<Action>>> {
 /// The values of the partition columns of a file.
 type PartitionValues = BTreeMap<String, Option<String>>;
 
-/// The files that a table got since a version, by path. `Some` stands for a file with rows that the table had at that version:
-/// maintenance such as `OPTIMIZE` wrote them into it. It has the version that did, and the file's partition.
+/// The files that a table got since a version, by path.
 #[derive(Debug, Default)]
-struct Added(BTreeMap<String, Option<(u64, PartitionValues)>>);
+struct Added(BTreeMap<String, AddedFile>);
+
+#[derive(Debug)]
+struct AddedFile {
+    partition: PartitionValues,
+    /// The version that wrote rows into the file which the table had before, as maintenance such as `OPTIMIZE` does.
+    rewrite: Option<u64>,
+}
 
 impl Added {
     /// Looks into the commits after `since` up to a version. `before` is the state at `since`.
@@ -198,25 +204,35 @@ impl Added {
     }
 
     fn apply(&mut self, version: u64, actions: &[Action], before: &LogState) {
-        let partition_of_earlier = |path: String| {
-            let earlier = before.files.get(&path).map(|add| &add.partition_values);
-            earlier.or_else(|| Some(&self.0.get(&path)?.as_ref()?.1)).cloned()
-        };
-        let removed = actions.iter().filter_map(|action| action.remove.as_ref());
-        // Maintenance writes the rows of a partition into files of that partition.
-        let earlier: BTreeSet<PartitionValues> =
-            removed.filter_map(|remove| partition_of_earlier(unescaped(&remove.path))).collect();
+        let (mut earlier, mut later) = (BTreeSet::new(), BTreeSet::new());
+        for remove in actions.iter().filter_map(|action| action.remove.as_ref()) {
+            let path = unescaped(&remove.path);
+            match (before.files.get(&path), self.0.get(&path)) {
+                (Some(add), _) => earlier.insert(values_of(add)),
+                (None, Some(file)) if file.rewrite.is_some() => earlier.insert(file.partition.clone()),
+                (None, Some(file)) => later.insert(file.partition.clone()),
+                (None, None) => false,
+            };
+        }
         for add in actions.iter().filter_map(|action| action.add.as_ref()) {
-            let is_rewrite = !add.data_change && earlier.contains(&add.partition_values);
-            let rewrite = is_rewrite.then(|| (version, add.partition_values.clone()));
+            let partition = values_of(add);
+            // Maintenance writes the rows of a partition into files of that partition. Its values may be written in another way.
+            let may_have_earlier = earlier.contains(&partition) || !earlier.is_empty() && !later.contains(&partition);
+            let rewrite = (!add.data_change && may_have_earlier).then_some(version);
             // A file that is added again, with a deletion vector or after it was removed, has the rows of before.
-            self.0.entry(unescaped(&add.path)).or_insert(rewrite);
+            self.0.entry(unescaped(&add.path)).or_insert(AddedFile { partition, rewrite });
         }
     }
 
     fn version_of_rewrite(&self, path: &str) -> Option<u64> {
-        self.0.get(path)?.as_ref().map(|(version, _)| *version)
+        self.0.get(path)?.rewrite
     }
+}
+
+/// Returns the values of the partition columns of a file, without those that are NULL: it may be written as an empty text.
+fn values_of(add: &Add) -> PartitionValues {
+    let is_null = |value: &Option<String>| value.as_ref().is_none_or(String::is_empty);
+    add.partition_values.iter().filter(|(_, value)| !is_null(value)).map(|(k, v)| (k.clone(), v.clone())).collect()
 }
 
 /// Refuses a table whose files alone do not tell its rows.

@@ -336,35 +336,48 @@ impl NightFolders {
         Ok(dates)
     }
 
+    /// Returns whether a night has a folder or a file. Only folders that the night may be in are listed.
+    ///
+    /// # Errors
+    /// A folder cannot be listed.
+    pub async fn has(&self, dt: &str) -> Result<bool> {
+        self.has_listed(dt, &mut HashMap::new()).await
+    }
+
     /// Returns the digits with which a night has its month and day in its names, if it is there with others than those of the path.
     /// Only folders that the night may be in are listed, each once.
     ///
     /// # Errors
     /// A folder cannot be listed.
     pub async fn other_digits(&self, dt: &str) -> Result<Option<Digits>> {
-        let mut listed: HashMap<String, Vec<String>> = HashMap::new();
+        let mut listed = HashMap::new();
         for digits in Digits::ALL {
             let other = self.with_digits(digits);
-            if other.name_of(dt) == self.name_of(dt) {
-                continue;
-            }
-            let mut open = vec![(self.root.clone(), 0, Numbers::default())];
-            while let Some((folder, depth, known)) = open.pop() {
-                if !listed.contains_key(folder.url()) {
-                    listed.insert(folder.url().to_owned(), folder.names().await?);
-                }
-                for name in &listed[folder.url()] {
-                    let numbers = other.levels.get(depth).and_then(|level| known.with(level, name));
-                    let Some(numbers) = numbers.filter(|numbers| numbers.may_be(dt)) else { continue };
-                    if depth + 1 < other.levels.len() {
-                        open.push((folder.join(name), depth + 1, numbers));
-                    } else {
-                        return Ok(Some(digits));
-                    }
-                }
+            if other.name_of(dt) != self.name_of(dt) && other.has_listed(dt, &mut listed).await? {
+                return Ok(Some(digits));
             }
         }
         Ok(None)
+    }
+
+    /// Returns whether a night has a folder or a file. `listed` are the names in folders that were listed already.
+    async fn has_listed(&self, dt: &str, listed: &mut HashMap<String, Vec<String>>) -> Result<bool> {
+        let mut open = vec![(self.root.clone(), 0, Numbers::default())];
+        while let Some((folder, depth, known)) = open.pop() {
+            if !listed.contains_key(folder.url()) {
+                listed.insert(folder.url().to_owned(), folder.names().await?);
+            }
+            for name in listed.get(folder.url()).into_iter().flatten() {
+                let numbers = self.levels.get(depth).and_then(|level| known.with(level, name));
+                let Some(numbers) = numbers.filter(|numbers| numbers.may_be(dt)) else { continue };
+                if depth + 1 < self.levels.len() {
+                    open.push((folder.join(name), depth + 1, numbers));
+                } else {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the same folders with such months and days in their names.

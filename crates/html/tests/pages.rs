@@ -90,6 +90,12 @@ fn an_article_keeps_out_what_words_of_a_layout_and_comments_tell_however_much_it
         let block = format!("<div class='{class}'><p>{PARAGRAPH} Other</p></div>");
         assert_eq!(main_text(&format!("<body>{article}{}", block.repeat(n_blocks))), whole, "{class}");
     }
+    // An article stays, whatever is beside it.
+    let widgets = format!("<div class='widget widget_text'><p>{PARAGRAPH} Other</p></div>").repeat(30);
+    let short = format!("<div><article><h1>Title</h1><p>{PARAGRAPH}</p></article></div>");
+    for article in [&short, &format!("<h1>Title</h1>{}", format!("<p>{PARAGRAPH}</p>").repeat(6))] {
+        assert!(!main_text(&format!("<body>{article}<div>{widgets}</div>")).contains("Other"), "{article}");
+    }
 }
 
 #[test]
@@ -105,6 +111,10 @@ fn what_all_pages_share_does_not_replace_the_heading_and_the_paragraphs_of_a_pag
             format!("<body><div><div><h1>Title</h1>{header}</div><div class=article-body>{own}{own}</div></div>");
         assert!(main_text(&page).starts_with(PARAGRAPH), "{}", main_text(&page));
     }
+    // What says that it is an article is not left for the heading of a site.
+    let hero = format!("<div><h1>A site</h1>{}</div>", format!("<p>{PARAGRAPH} Hero</p>").repeat(5));
+    let page = format!("<body><div>{hero}<div><article>{}</article></div></div>", own.repeat(5));
+    assert!(!main_text(&page).contains("Hero"), "{}", main_text(&page));
 }
 
 #[test]

@@ -126,8 +126,8 @@ async fn explain(
     if names.is_empty() && !nights.root.is_local_folder() {
         return Err(no_root(nights).await);
     }
-    let dates = nights.dates().await?;
-    if !dates.contains(dt) {
+    let is_there = nights.has(dt).await?;
+    if !is_there {
         let of_night = names.iter().find(|name| is_of_night(name, dt)).cloned();
         if let Some(fault) = other_layout(nights, of_night.as_slice(), documents, dt) {
             return Err(fault);
@@ -139,7 +139,8 @@ async fn explain(
     if opened.is_ok() {
         return opened;
     }
-    let there = if dates.contains(dt) {
+    let dates = nights.dates().await?;
+    let there = if is_there {
         "its folder is there, but has no files".to_owned()
     } else if dates.is_empty() {
         if let Some(fault) = other_layout(nights, &names, documents, dt) {

@@ -85,6 +85,11 @@ impl InputFile {
         Self { backend, url, size, version, modified, deleted_rows: None, column_ids: None, meta }
     }
 
+    /// Returns whether the name is that of a Parquet file.
+    pub(crate) fn is_parquet(&self) -> bool {
+        self.url.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("parquet"))
+    }
+
     /// Returns the file as one of which some rows do not count.
     #[must_use]
     pub fn without(self, deleted_rows: Option<DeletedRows>) -> Self {

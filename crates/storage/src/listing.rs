@@ -195,7 +195,7 @@ impl Folder {
         }
         let has_file = |table: &TablePlace| {
             let below = format!("{}/", table.url);
-            listing.files.iter().any(|file| file.url.starts_with(&below))
+            listing.files.iter().any(|file| file.url.starts_with(&below) && file.is_parquet())
         };
         if listing.table.is_none() {
             listing.table = listing.passed_by.iter().find(|table| has_file(table)).cloned();

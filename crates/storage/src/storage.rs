@@ -240,12 +240,11 @@ impl Storage {
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if one of these folders is a table; an error if one
     /// of the first ones cannot be examined.
     async fn refuse_table_above(&self, place: &Folder, listed: &Listing) -> Result<()> {
-        let is_parquet = |file: &InputFile| file.url.ends_with(".parquet");
         let mut place = place.clone();
         while let Some(above) = place.above() {
             let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
             if !place.name().is_some_and(|name| may_be_part(&name)) {
-                return match listed.files.iter().any(is_parquet) {
+                return match listed.files.iter().any(InputFile::is_parquet) {
                     true => self.refuse_iceberg_from(&above).await,
                     false => Ok(()),
                 };

@@ -55,11 +55,14 @@ impl TableFormat {
 }
 
 /// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
-/// `.metadata.json` or after it.
+/// `.metadata.json` or after it. A date is no such number.
 fn is_iceberg_metadata(name: &str) -> bool {
-    let (number, after) = name.strip_prefix('v').map_or((name, '-'), |number| (number, '.'));
-    let rest = number.trim_start_matches(|c: char| c.is_ascii_digit());
-    (name.ends_with(".metadata.json") || name.ends_with(".metadata.json.gz"))
-        && rest.len() < number.len()
-        && rest.starts_with(after)
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let Some(name) = name.strip_suffix(".metadata.json") else { return false };
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    match name.strip_prefix('v') {
+        Some(number) => is_number(number),
+        None => name.split_once('-').is_some_and(|(number, _)| is_number(number) && (5..=7).contains(&number.len())),
+    }
 }

@@ -61,8 +61,9 @@ pub(crate) fn warn_of_unknown(url: &str, marks: &str) {
     );
 }
 
-/// The number of names in a folder `metadata` on S3 among which those of an Iceberg table are looked for: ten requests.
-const METADATA_NAMES: usize = 10_000;
+/// The number of objects in a folder `metadata` on S3 among which the metadata of an Iceberg table are looked for: the first ones, whose
+/// names begin with a digit, and the first whose names begin with `v`, each with five requests.
+const METADATA_NAMES: usize = 5_000;
 
 impl Folder {
     /// Refuses a folder that is a table itself, and warns if the permissions forbid to find out.
@@ -96,8 +97,11 @@ impl Folder {
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table.
     pub(crate) async fn refuse_iceberg(&self) -> Result<bool> {
         let mark = TableFormat::ICEBERG_FOLDER;
-        let names = match self.join(mark).first_names(METADATA_NAMES).await {
-            Ok(names) => names,
+        let place = self.join(mark);
+        let (first, of_versions) =
+            (place.first_names(None, METADATA_NAMES), place.first_names(Some("u~"), METADATA_NAMES));
+        let names = match futures::future::try_join(first, of_versions).await {
+            Ok((first, of_versions)) => [first, of_versions].concat(),
             Err(error) => {
                 tracing::debug!(folder = self.url(), %error, "whether this is an Iceberg table is unknown");
                 return Ok(false);

@@ -30,7 +30,7 @@ pub fn main_text(dom: &Dom) -> String {
 
 /// Goes down from the root, or from the element that says that it is the main one, as long as one child holds most of
 /// the paragraphs and of the other prose: a text is not left for the one long paragraph among its lists and tables, nor for
-/// paragraphs beside its heading and its own ones.
+/// paragraphs beside its heading and its own ones, unless these say that they are an article.
 fn main_element(dom: &Dom, weights: &Weights) -> NodeId {
     let nodes = dom.nodes();
     let mut heaviest = vec![Dom::ROOT; nodes.len()];
@@ -41,6 +41,10 @@ fn main_element(dom: &Dom, weights: &Weights) -> NodeId {
         }
     }
     let is_heading = |id: &NodeId| nodes[*id].name() == "h1" && weights.text[*id] > 0;
+    let mut holds_article: Vec<bool> = nodes.iter().map(signs::is_article).collect();
+    for id in (1..nodes.len()).rev() {
+        holds_article[nodes[id].parent] |= holds_article[id];
+    }
     let headings: Vec<NodeId> = (0..nodes.len()).filter(is_heading).collect();
     let mut main = named_main(dom, weights).unwrap_or(Dom::ROOT);
     while heaviest[main] != Dom::ROOT {
@@ -50,7 +54,7 @@ fn main_element(dom: &Dom, weights: &Weights) -> NodeId {
             || !holds_most(&weights.paragraphs, MOST_PARAGRAPHS)
             || !holds_most(&weights.prose, MOST_PROSE)
             || matches!(nodes[child].name(), "" | "p")
-            || leaves_heading(dom, weights, &headings, main, child)
+            || !holds_article[child] && leaves_heading(dom, weights, &headings, main, child)
         {
             break;
         }

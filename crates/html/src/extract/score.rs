@@ -33,8 +33,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Weighs a page. Words that also say how an element is laid out are no signs where they would take most paragraphs: page
-    /// builders and frameworks of styles give them to every block.
+    /// Weighs a page. Words that also say how an element is laid out are no signs where they would take most paragraphs and leave no
+    /// article: page builders and frameworks of styles give them to every block.
     pub fn of(dom: &Dom) -> Self {
         let links = links(dom);
         let unseen = unseen(dom);
@@ -46,8 +46,12 @@ impl Weights {
         let n_left = usual.paragraphs[Dom::ROOT];
         let may_be_most = |n_shown: usize| is_most(n_shown.saturating_sub(n_left), n_shown);
         let n_shown = || prose(dom, &links, &unseen).1[Dom::ROOT];
+        let is_article_left = || {
+            let mut nodes = dom.nodes().iter().zip(&usual.paragraphs);
+            n_left >= FEW_PARAGRAPHS || nodes.any(|(node, &n_left)| n_left > 0 && signs::is_article(node))
+        };
         // A page of which nothing is left is taken whole.
-        if usual.text[Dom::ROOT] == 0 || !may_be_most(all[Dom::ROOT]) || !may_be_most(n_shown()) {
+        if usual.text[Dom::ROOT] == 0 || !may_be_most(all[Dom::ROOT]) || !may_be_most(n_shown()) || is_article_left() {
             return usual;
         }
         let signs: Vec<Signs> = (0..dom.nodes().len()).map(|id| Signs::of(dom, id)).collect();

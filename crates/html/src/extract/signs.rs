@@ -89,6 +89,11 @@ pub fn is_main(node: &Node) -> bool {
     node.name() == "main" || node.attribute("role") == Some("main")
 }
 
+/// Returns whether an element says that it is an article or the main one of its page.
+pub fn is_article(node: &Node) -> bool {
+    node.name() == "article" || is_main(node) || says_main(node)
+}
+
 /// The signs by which an element is boilerplate: a set of bits, one for each word of [`LAYOUT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signs(u16);
