@@ -132,6 +132,13 @@ impl NightPlace {
                  and {{dt:%Y%m%d}} is the night in another form, of %Y, %m, %d, %-m and %-d"
             ));
         }
+        if is_ambiguous(&self.parts) {
+            return Some(
+                "the path has a month and a day without leading zeros and nothing between them, so several nights would have the same \
+                 files: write {mm} and {dd}, or a character between them"
+                    .to_owned(),
+            );
+        }
         let has = |wanted: fn(&Field) -> bool| self.fields().any(|field| wanted(&field));
         let missing = [
             ("year", has(|field| *field == Field::Year)),
@@ -293,6 +300,13 @@ fn written(parts: &[Part], field: impl Fn(Field) -> String) -> String {
     parts.iter().map(part).collect()
 }
 
+/// Returns whether the same numbers may be a month and a day in two ways: 111 is 1 and 11, and 11 and 1.
+fn is_ambiguous(parts: &[Part]) -> bool {
+    const UNPADDED: [Field; 2] = [Field::Month { padded: false }, Field::Day { padded: false }];
+    let is_unpadded = |part: &Part| matches!(part, Part::Field(field) if UNPADDED.contains(field));
+    parts.windows(2).any(|pair| pair.iter().all(is_unpadded))
+}
+
 fn is_wild(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
@@ -353,7 +367,8 @@ impl NightFolders {
         let mut listed = HashMap::new();
         for digits in Digits::ALL {
             let other = self.with_digits(digits);
-            if other.name_of(dt) != self.name_of(dt) && other.has_listed(dt, &mut listed).await? {
+            let is_sound = !other.levels.iter().any(|level| is_ambiguous(level));
+            if is_sound && other.name_of(dt) != self.name_of(dt) && other.has_listed(dt, &mut listed).await? {
                 return Ok(Some(digits));
             }
         }
@@ -496,6 +511,7 @@ mod tests {
             ("{dt:2026}", "'{dt:2026}' stands for nothing"),
             ("{yyyy}/{dd}", "has no month"),
             ("{dt:%Y%m}", "has no day"),
+            ("{dt:%Y%-m%-d}", "nothing between them"),
         ] {
             assert!(fault(wrong).is_some_and(|fault| fault.contains(says)), "{wrong}: {:?}", fault(wrong));
         }
