@@ -26,6 +26,11 @@ use super::state::unescaped;
 /// The key of the metadata of nearprint's checkpoints that has the digest of their actions.
 const OWN_SHA256: &str = "nearprint.checkpoint_sha256";
 
+/// Makes the fault of a file that the log names and that is not there.
+pub(crate) fn gone(file: &Folder) -> Fault {
+    bad_file(file.url(), "the log of the Delta table names it, and it is gone")
+}
+
 /// A checkpoint that was read.
 #[derive(Debug)]
 pub struct Checkpoint {
@@ -84,14 +89,13 @@ impl Checkpoint {
             "sidecar.path",
         ];
         const WHOLE: [&str; 5] = ["add", "remove", "protocol", "metaData", "sidecar"];
-        let gone = || bad_file(file.url(), "the log of the Delta table names it, and it is gone");
         if file.url().ends_with(".json") {
-            let content = file.get().await?.ok_or_else(gone)?;
+            let content = file.get().await?.ok_or_else(|| gone(file))?;
             let bad = |(line, error)| bad_file(file.url(), format!("line {line} is no action ({})", foreign(&error)));
             self.actions.extend(parse(&content).map_err(bad)?);
             return Ok(());
         }
-        let parquet = ParquetFile::open(file.find().await?.ok_or_else(gone)?).await?;
+        let parquet = ParquetFile::open(file.find().await?.ok_or_else(|| gone(file))?).await?;
         self.own_sha256 = parquet.key_value(OWN_SHA256);
         let columns = if whole { &WHOLE[..] } else { &OF_FILES[..] };
         let mut batches = parquet.stream(parquet.whole(columns))?;

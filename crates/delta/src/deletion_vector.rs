@@ -4,6 +4,7 @@ use nearprint_fault::Result;
 use nearprint_storage::{DeletedRows, Folder, Storage, bad_file, known_scheme};
 
 use crate::actions::DeletionVector;
+use crate::checkpoint::gone;
 use crate::state::unescaped;
 
 /// The characters of a UUID in Z85.
@@ -60,8 +61,7 @@ impl DeletionVector {
 
     async fn read(&self, place: &Folder) -> Result<DeletedRows> {
         let bytes = self.size_in_bytes.saturating_add(FRAME_BYTES);
-        let gone = || bad_file(place.url(), "the log of the Delta table names it, and it is gone");
-        place.find().await?.ok_or_else(gone)?.deletion_vector(self.offset.unwrap_or(0), bytes).await
+        place.find().await?.ok_or_else(|| gone(place))?.deletion_vector(self.offset.unwrap_or(0), bytes).await
     }
 }
 

@@ -335,19 +335,7 @@ impl NightFolders {
     /// # Errors
     /// A folder cannot be listed.
     pub async fn dates(&self) -> Result<BTreeSet<String>> {
-        let mut dates = BTreeSet::new();
-        let mut open = vec![(self.root.clone(), 0, Numbers::default())];
-        while let Some((folder, depth, known)) = open.pop() {
-            for name in folder.names().await? {
-                let Some(numbers) = self.levels.get(depth).and_then(|level| known.with(level, &name)) else { continue };
-                if depth + 1 < self.levels.len() {
-                    open.push((folder.join(&name), depth + 1, numbers));
-                } else {
-                    dates.extend(numbers.date());
-                }
-            }
-        }
-        Ok(dates)
+        self.dates_of(&mut HashMap::new(), |_| true).await
     }
 
     /// Returns whether a night has a folder or a file. Only folders that the night may be in are listed.
@@ -355,7 +343,7 @@ impl NightFolders {
     /// # Errors
     /// A folder cannot be listed.
     pub async fn has(&self, dt: &str) -> Result<bool> {
-        self.has_listed(dt, &mut HashMap::new()).await
+        Ok(!self.dates_of(&mut HashMap::new(), |numbers| numbers.may_be(dt)).await?.is_empty())
     }
 
     /// Returns the digits with which a night has its month and day in its names, if it is there with others than those of the path.
@@ -368,15 +356,24 @@ impl NightFolders {
         for digits in Digits::ALL {
             let other = self.with_digits(digits);
             let is_sound = !other.levels.iter().any(|level| is_ambiguous(level));
-            if is_sound && other.name_of(dt) != self.name_of(dt) && other.has_listed(dt, &mut listed).await? {
+            if is_sound
+                && other.name_of(dt) != self.name_of(dt)
+                && !other.dates_of(&mut listed, |numbers| numbers.may_be(dt)).await?.is_empty()
+            {
                 return Ok(Some(digits));
             }
         }
         Ok(None)
     }
 
-    /// Returns whether a night has a folder or a file. `listed` are the names in folders that were listed already.
-    async fn has_listed(&self, dt: &str, listed: &mut HashMap<String, Vec<String>>) -> Result<bool> {
+    /// Returns the dates of the nights that have a folder or a file, below folders whose numbers `may_be` those of a night that is
+    /// looked for. `listed` has the names in folders that were listed already.
+    async fn dates_of(
+        &self,
+        listed: &mut HashMap<String, Vec<String>>,
+        may_be: impl Fn(Numbers) -> bool,
+    ) -> Result<BTreeSet<String>> {
+        let mut dates = BTreeSet::new();
         let mut open = vec![(self.root.clone(), 0, Numbers::default())];
         while let Some((folder, depth, known)) = open.pop() {
             if !listed.contains_key(folder.url()) {
@@ -384,15 +381,15 @@ impl NightFolders {
             }
             for name in listed.get(folder.url()).into_iter().flatten() {
                 let numbers = self.levels.get(depth).and_then(|level| known.with(level, name));
-                let Some(numbers) = numbers.filter(|numbers| numbers.may_be(dt)) else { continue };
+                let Some(numbers) = numbers.filter(|&numbers| may_be(numbers)) else { continue };
                 if depth + 1 < self.levels.len() {
                     open.push((folder.join(name), depth + 1, numbers));
                 } else {
-                    return Ok(true);
+                    dates.extend(numbers.date());
                 }
             }
         }
-        Ok(false)
+        Ok(dates)
     }
 
     /// Returns the same folders with such months and days in their names.

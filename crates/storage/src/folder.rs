@@ -168,12 +168,12 @@ impl Folder {
         Ok(files.chain(listed.common_prefixes.iter().filter_map(name)).collect())
     }
 
-    /// Returns the names below this folder of the first objects, or of the first behind a name; on local disks all that are directly
+    /// Returns the names below this folder of the first objects, and of the first behind a name; on local disks all that are directly
     /// below it.
     ///
     /// # Errors
     /// The folder cannot be listed.
-    pub(crate) async fn first_names(&self, after: Option<&str>, n_objects: usize) -> Result<Vec<String>> {
+    pub(crate) async fn first_names(&self, after: &str, n_objects: usize) -> Result<Vec<String>> {
         if let Some(path) = &self.local {
             if !path.is_dir() {
                 return Ok(Vec::new());
@@ -182,12 +182,9 @@ impl Folder {
             return Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect());
         }
         let store = self.backend.store().await?;
-        let objects = match after {
-            None => store.list(Some(&self.prefix)),
-            Some(name) => store.list_with_offset(Some(&self.prefix), &self.join(name).prefix),
-        };
-        let objects: Vec<ObjectMeta> =
-            objects.take(n_objects).try_collect().await.map_err(request("list", &self.url))?;
+        let first = store.list(Some(&self.prefix)).take(n_objects);
+        let later = store.list_with_offset(Some(&self.prefix), &self.join(after).prefix).take(n_objects);
+        let objects: Vec<ObjectMeta> = first.chain(later).try_collect().await.map_err(request("list", &self.url))?;
         let first = |object: &ObjectMeta| Some(object.location.prefix_match(&self.prefix)?.next()?.as_ref().to_owned());
         Ok(objects.iter().filter_map(first).collect())
     }

@@ -97,11 +97,8 @@ impl Folder {
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table.
     pub(crate) async fn refuse_iceberg(&self) -> Result<bool> {
         let mark = TableFormat::ICEBERG_FOLDER;
-        let place = self.join(mark);
-        let (first, of_versions) =
-            (place.first_names(None, METADATA_NAMES), place.first_names(Some("u~"), METADATA_NAMES));
-        let names = match futures::future::try_join(first, of_versions).await {
-            Ok((first, of_versions)) => [first, of_versions].concat(),
+        let names = match self.join(mark).first_names("u~", METADATA_NAMES).await {
+            Ok(names) => names,
             Err(error) => {
                 tracing::debug!(folder = self.url(), %error, "whether this is an Iceberg table is unknown");
                 return Ok(false);
