@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use nearprint_fault::{Fault, Result};
 use object_store::path::Path;
 use tokio::sync::OnceCell;
@@ -31,13 +29,13 @@ pub struct Storage {
     base: PathBuf,
     pub(crate) roots: Arc<Roots>,
     /// The folders that were examined and are no tables, by path or URL, so that a command examines each folder once.
-    pub(crate) no_tables: Examined,
-    /// The folders that are and lie in no Iceberg tables, likewise.
-    outside_iceberg: Examined,
+    pub(crate) no_tables: Examined<()>,
+    /// The folders that are no Iceberg tables, likewise, each with whether the one above it is to be looked at.
+    outside_iceberg: Examined<bool>,
 }
 
 /// What was found out about folders, by path or URL, or is being found out.
-type Examined = Arc<Mutex<BTreeMap<String, Arc<OnceCell<()>>>>>;
+type Examined<T> = Arc<Mutex<BTreeMap<String, Arc<OnceCell<T>>>>>;
 
 impl Default for Storage {
     fn default() -> Self {
@@ -245,7 +243,7 @@ impl Storage {
             let may_be_part = |name: &str| name.contains('=') || name == "data" || name.contains('.');
             if !place.name().is_some_and(|name| may_be_part(&name)) {
                 return match listed.files.iter().any(InputFile::is_parquet) {
-                    true => self.refuse_iceberg_from(&above).await,
+                    true => self.refuse_iceberg_from(above).await,
                     false => Ok(()),
                 };
             }
@@ -256,22 +254,14 @@ impl Storage {
     }
 
     /// Refuses a folder that is an Iceberg table or lies in one. Where nobody can find out, nothing above is looked at.
-    fn refuse_iceberg_from<'a>(&'a self, folder: &'a Folder) -> BoxFuture<'a, Result<()>> {
-        async move {
+    async fn refuse_iceberg_from(&self, folder: Folder) -> Result<()> {
+        let mut next = Some(folder);
+        while let Some(folder) = next {
             let examined = Arc::clone(locked(&self.outside_iceberg).entry(folder.whole_path()).or_default());
-            examined.get_or_try_init(|| self.examine_for_iceberg(folder)).await.copied()
+            let goes_on = *examined.get_or_try_init(|| folder.refuse_iceberg()).await?;
+            next = if goes_on { folder.above() } else { None };
         }
-        .boxed()
-    }
-
-    async fn examine_for_iceberg(&self, folder: &Folder) -> Result<()> {
-        if !folder.refuse_iceberg().await? {
-            return Ok(());
-        }
-        match folder.above() {
-            Some(above) => self.refuse_iceberg_from(&above).await,
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// Refuses a folder that is a table itself. The marks of tables are looked for by their own names, because a folder
