@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
-use nearprint_fault::{ErrorKind, Fault, Result};
+use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{CONFIG_DIGEST, SEGMENT};
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FILE_ROWS, FileRecord, ParquetFile};
+use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FILE_ROWS, FileRecord};
 use nearprint_storage::{Folder, Progress, Sha256Hex, TempFolder};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::task::JoinSet;
 
+use super::derived::{has_files, run_some, sound_file};
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::error::others_committed;
 use crate::merge::{Merge, MergedRow, SortedRun};
@@ -127,17 +127,6 @@ fn compacted(
         bytes: files.iter().map(|f| f.bytes).sum(),
         already_compact: already,
     }
-}
-
-/// Returns whether all files in a folder have the size that the commit records.
-pub async fn has_files(folder: &Folder, files: &[FileRecord]) -> Result<bool> {
-    for recorded in files {
-        let place = folder.join(&recorded.name);
-        if place.find().await?.is_none_or(|file| file.size != recorded.bytes) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Prepares to merge the runs of some nights. If the segment `known` is to be repaired, it is cut into files as
@@ -281,31 +270,13 @@ impl Merging {
     async fn write(self, threads: usize, spill: &Path) -> Result<(SegmentRecord, u64)> {
         self.progress.start("compact", "fingerprints", self.n_rows);
         let temp = Arc::new(TempFolder::try_new(spill)?);
-        let (merging, mut parts) = (Arc::new(self), JoinSet::new());
-        let mut waiting = 0..merging.ranges.n_parts;
-        let start = |parts: &mut JoinSet<Result<Part>>, part: u64| {
+        let merging = Arc::new(self);
+        let parts = (0..merging.ranges.n_parts).map(|part| {
             let (merging, temp) = (Arc::clone(&merging), Arc::clone(&temp));
-            parts.spawn(async move { merging.part(part, temp.path()).await });
-        };
-        for part in waiting.by_ref().take(threads) {
-            start(&mut parts, part);
-        }
-        let mut done = Vec::new();
-        while let Some(part) = parts.join_next().await {
-            let part = part.map_err(|e| Fault::internal("compact", e)).flatten();
-            match part {
-                Ok(part) => done.push(part),
-                Err(error) => {
-                    // Other tasks still write to the temporary folder, which is about to be removed.
-                    parts.shutdown().await;
-                    return Err(error);
-                }
-            }
-            if let Some(part) = waiting.next() {
-                start(&mut parts, part);
-            }
-        }
-        merging.segment(done)
+            async move { merging.part(part, temp.path()).await }
+        });
+        let parts = run_some(threads, parts, "compact").await?;
+        merging.segment(parts)
     }
 
     fn segment(&self, mut parts: Vec<Part>) -> Result<(SegmentRecord, u64)> {
@@ -353,23 +324,6 @@ impl Merging {
         std::fs::remove_file(&staged.path).map_err(Fault::io(&staged.path))?;
         Ok(Part { record: FileRecord { name, ..staged.record.clone() }, resumed: false })
     }
-}
-
-/// Returns the record of the file at a place, or `None` if the file must be written. A file with this name was put there
-/// completely, with rows that its name determines. If a commit records the file, it must agree with the record.
-pub async fn sound_file(place: &Folder, name: &str, recorded: &[FileRecord]) -> Result<Option<FileRecord>> {
-    let Some(file) = place.find().await? else {
-        return Ok(None);
-    };
-    let (bytes, sha256) = file.sha256().await?;
-    let rows = match ParquetFile::open(file).await {
-        Ok(parquet) => parquet.n_rows(),
-        Err(error) if error.kind() == ErrorKind::BadData => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let found = FileRecord { name: name.to_owned(), rows, bytes, sha256 };
-    let recorded = recorded.iter().find(|r| r.name == name);
-    Ok(recorded.is_none_or(|r| *r == found).then_some(found))
 }
 
 fn batch(rows: &[MergedRow]) -> Result<RecordBatch> {

@@ -17,9 +17,8 @@ use nearprint_parquet::{BATCH_ROWS, DatasetWriter, FileRecord, ParquetFile, fing
 use nearprint_storage::{Folder, Progress, Sha256Hex, TempFolder, in_memory};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::task::JoinSet;
 
-use super::compact::{has_files, sound_file};
+use super::derived::{has_files, run_some, sound_file};
 use crate::commit::{Commit, Night, SegmentRecord, to_json};
 use crate::delta_kernel::delta_kernel;
 use crate::error::others_committed;
@@ -241,25 +240,12 @@ impl Indexing {
             orders.extend(copies.into_iter().enumerate().map(|(number, order)| Table { key, number, order }));
         }
         self.progress.start("index", "fingerprints", self.n_rows * orders.len() as u64);
-        let (indexing, mut tables, mut done) = (Arc::new(self), JoinSet::new(), Vec::new());
-        let mut waiting = orders.into_iter().enumerate();
-        loop {
-            while tables.len() < threads.max(1)
-                && let Some((place, table)) = waiting.next()
-            {
-                let (indexing, temp) = (Arc::clone(&indexing), Arc::clone(&temp));
-                tables.spawn(async move { indexing.table(place, table, temp.path()).await });
-            }
-            let Some(written) = tables.join_next().await else { break };
-            match written.map_err(|e| internal(&e)).flatten() {
-                Ok(written) => done.push(written),
-                Err(error) => {
-                    // Other tasks still write to the temporary folder, which is about to be removed.
-                    tables.shutdown().await;
-                    return Err(error);
-                }
-            }
-        }
+        let indexing = Arc::new(self);
+        let tables = orders.into_iter().enumerate().map(|(place, table)| {
+            let (indexing, temp) = (Arc::clone(&indexing), Arc::clone(&temp));
+            async move { indexing.table(place, table, temp.path()).await }
+        });
+        let mut done = run_some(threads, tables, "index").await?;
         done.sort_by_key(|written| written.place);
         debug_assert!(
             done.iter().enumerate().all(|(at, written)| written.place == at),

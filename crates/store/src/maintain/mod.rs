@@ -2,6 +2,7 @@
 
 mod check;
 mod compact;
+mod derived;
 mod forget;
 mod gc;
 mod history;
