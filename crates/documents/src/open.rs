@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{ErrorKind, Fault, Part, Result, key, words};
-use nearprint_parquet::{BadColumn, ReadLimits};
+use nearprint_parquet::{BadColumn, ReadLimits, value};
 use nearprint_storage::{DeletedRows, InputFile, Storage, Unreadable, bad_file, is_date};
 use serde::{Deserialize, Serialize};
 
@@ -518,7 +518,7 @@ impl Documents {
                         let row = FoundText {
                             text: text.map(str::to_owned),
                             file: range.file.clone(),
-                            newest_by: batch.newest_by.is_valid(i).then(|| batch.newest_by.value(i)),
+                            newest_by: value(&batch.newest_by, i),
                             keep: batch.keep.iter().map(|values| values.slice(i, 1)).collect(),
                         };
                         let rows = found.entry(id.to_owned()).or_default();

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit, 
 use chrono::{DateTime, SecondsFormat};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
+use nearprint_parquet::value;
 use nearprint_storage::InputFile;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -134,7 +135,7 @@ fn kept(url: &str, batch: &DocumentBatch, judge: &mut Judge) -> Result<RecordBat
         let id = batch.ids.value(at);
         let column = |number: usize| {
             let strings = batch.keep.get(number)?.as_string_opt::<i64>()?;
-            strings.is_valid(at).then(|| strings.value(at).to_owned())
+            value(strings, at).map(str::to_owned)
         };
         let is_web = !batch.keep.is_empty();
         let of_id = || url_host(id).map(str::to_ascii_lowercase);
@@ -142,7 +143,7 @@ fn kept(url: &str, batch: &DocumentBatch, judge: &mut Judge) -> Result<RecordBat
         urls.append_option(if is_web { column(0) } else { of_id().map(|_| id.to_owned()) });
         hosts.append_option(if is_web { column(1) } else { of_id() });
         let fetched = batch.keep.get(2).and_then(|times| times.as_primitive_opt::<Int64Type>());
-        times.append_option(fetched.filter(|times| times.is_valid(at)).map(|times| times.value(at)));
+        times.append_option(fetched.and_then(|times| value(times, at)));
         scripts.append_option(main_script(text));
         titles.append_option(column(3));
         texts.append_value(text);
@@ -223,17 +224,17 @@ fn write_jsonl(file: File, batches: &mut mpsc::Receiver<RecordBatch>) -> std::io
         let times = batch.column(3).as_primitive::<TimestampMicrosecondType>();
         let texts = batch.column(6).as_string::<i64>();
         for row in 0..batch.num_rows() {
-            let micros = times.is_valid(row).then(|| times.value(row));
+            let micros = value(times, row);
             let line = Line {
                 id: ids.value(row),
-                url: urls.is_valid(row).then(|| urls.value(row)),
-                host: hosts.is_valid(row).then(|| hosts.value(row)),
+                url: value(urls, row),
+                host: value(hosts, row),
                 fetch_time: micros.and_then(DateTime::from_timestamp_micros).map(|time| {
                     // As exact as the crawler wrote it.
                     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
                 }),
-                script: scripts.is_valid(row).then(|| scripts.value(row)),
-                title: titles.is_valid(row).then(|| titles.value(row)),
+                script: value(scripts, row),
+                title: value(titles, row),
                 text: texts.value(row),
             };
             serde_json::to_writer(&mut file, &line)?;

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
 use arrow::datatypes::UInt64Type;
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, REFERENCE, SKETCH, TEXT_HASH};
 use nearprint_parquet::sketch_column::SketchPages;
-use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
+use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column, value};
 use nearprint_storage::bad_file;
 
 use crate::budget::Budget;
@@ -98,10 +97,10 @@ pub async fn documents(
             let columns = Columns { batch: &batch, file: &parquet.file.url };
             let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
             let canonical = columns.strings(CANONICAL_ID)?;
-            let references = batch.column_by_name(REFERENCE).map(|_| columns.strings(REFERENCE)).transpose()?;
+            let references = columns.optional(REFERENCE, Columns::strings)?;
             for i in 0..batch.num_rows() {
-                let reference = references.filter(|names| names.is_valid(i)).map(|names| names.value(i));
-                let canonical = canonical.is_valid(i).then(|| Canonical { id: canonical.value(i), reference });
+                let reference = references.and_then(|names| value(names, i));
+                let canonical = value(canonical, i).map(|id| Canonical { id, reference });
                 each(Document { id: ids.value(i), text_hash: fixed(hashes, i), canonical })?;
             }
             n_given += batch.num_rows();

@@ -1,8 +1,8 @@
 //! Typed columns of a batch. Errors name the file and the column.
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
-    StringArray, new_null_array,
+    Array, ArrayAccessor, ArrayRef, AsArray, BinaryArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray,
+    RecordBatch, StringArray, new_null_array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Field};
@@ -101,6 +101,14 @@ impl<'a> Columns<'a> {
         values.map(Some).ok_or_else(|| self.wrong_type(name, array))
     }
 
+    /// Returns what `read`, such as [`strings`](Self::strings), returns for a column, or `None` if the batch has no such column.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn optional<T>(&self, name: &str, read: impl FnOnce(&Self, &str) -> Result<T>) -> Result<Option<T>> {
+        self.batch.column_by_name(name).map(|_| read(self, name)).transpose()
+    }
+
     /// Returns a column of any type.
     ///
     /// # Errors
@@ -137,6 +145,14 @@ impl<'a> Columns<'a> {
             "of the type that docs/store-format.md gives",
         )
     }
+}
+
+/// Returns the value at a row, or `None` if it is NULL.
+///
+/// # Panics
+/// Panics if `row` is out of bounds.
+pub fn value<A: ArrayAccessor>(array: A, row: usize) -> Option<A::Item> {
+    array.is_valid(row).then(|| array.value(row))
 }
 
 /// Returns the bytes at a row, or `None` if the value is NULL or there is no array.

@@ -29,7 +29,7 @@ pub mod fuzzing {
     pub use crate::delta::decode_deltas;
 }
 
-pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed};
+pub use columns::{BATCH_ROWS, Columns, MAX_VALUE_BYTES, fixed, value};
 pub use error::{BadColumn, ambiguous_column, column_type, missing_column, of_arrow, of_parquet};
 pub use kernel::DeltaKernel;
 pub use page_checksums::copy_with_checksums;

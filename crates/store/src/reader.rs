@@ -16,7 +16,7 @@ use nearprint_join::{Origin, RowSet};
 use nearprint_parquet::schema::{
     CANONICAL_ID, DOC_ID, FAMILY_ID, FIRST_SEEN, LAST_CHANGED, REASON, REFERENCE, TEXT_HASH,
 };
-use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection};
+use nearprint_parquet::{Columns, FileRecord, ParquetFile, Read, fixed, selection, value};
 use nearprint_storage::{day_of_date, in_memory};
 
 use crate::commit::{JoinedRuns, Night, SegmentRecord, is_worth_reading};
@@ -245,8 +245,8 @@ impl Store {
             let references = columns.strings(REFERENCE)?;
             let (named, families) = (columns.strings(DOC_ID)?, columns.strings(FAMILY_ID)?);
             for i in 0..batch.num_rows() {
-                let reference = references.is_valid(i).then(|| names.of(references.value(i)));
-                let canonical = ids.is_valid(i).then(|| NewCanonical { id: ids.value(i).into(), reference });
+                let reference = value(references, i).map(|name| names.of(name));
+                let canonical = value(ids, i).map(|id| NewCanonical { id: id.into(), reference });
                 found.push(Redecision {
                     run: names.of(run.value(i)),
                     by: names.of(by.value(i)),
@@ -504,8 +504,8 @@ async fn confirm_in(
 /// Returns the dates in a column of a night's run. Where there is none, as in all runs of release 0.2.0, it is that of the
 /// night.
 fn dates<'a>(columns: Columns<'a>, name: &str, day: i32) -> Result<impl Fn(usize) -> i32 + use<'a>> {
-    let there = columns.batch.column_by_name(name).map(|_| columns.primitive::<Date32Type>(name)).transpose()?;
-    Ok(move |i| there.filter(|dates| dates.is_valid(i)).map_or(day, |dates| dates.value(i)))
+    let there = columns.optional(name, Columns::primitive::<Date32Type>)?;
+    Ok(move |i| there.and_then(|dates| value(dates, i)).unwrap_or(day))
 }
 
 /// A night's own documents.

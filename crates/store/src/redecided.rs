@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow::array::{Array, StringArray};
 use nearprint_fault::Result;
 use nearprint_join::RowSet;
-use nearprint_parquet::Columns;
 use nearprint_parquet::schema::{CANONICAL_ID, REASON, REFERENCE};
+use nearprint_parquet::{Columns, value};
 
 use crate::interned::Names;
 
@@ -75,16 +75,15 @@ impl<'a> DecisionColumns<'a> {
     pub(crate) const NAMES: [&'static str; 3] = [CANONICAL_ID, REASON, REFERENCE];
 
     pub(crate) fn of(columns: Columns<'a>) -> Result<Self> {
-        let optional = |name: &str| columns.batch.column_by_name(name).map(|_| columns.strings(name)).transpose();
+        let optional = |name: &str| columns.optional(name, Columns::strings);
         let (canonical, reason, reference) = (optional(CANONICAL_ID)?, optional(REASON)?, optional(REFERENCE)?);
         Ok(Self { canonical, reason, reference })
     }
 
     /// Returns what became of the document of a row.
     pub(crate) fn row(&self, i: usize, names: &mut Names) -> StoredDecision {
-        let mut name_in = |column: Option<&StringArray>| {
-            column.filter(|column| column.is_valid(i)).map(|column| names.of(column.value(i)))
-        };
+        let mut name_in =
+            |column: Option<&StringArray>| column.and_then(|column| value(column, i)).map(|name| names.of(name));
         let (reason, reference) = (name_in(self.reason), name_in(self.reference));
         let outcome = match self.canonical {
             None => StoredOutcome::Skip,

@@ -1,7 +1,7 @@
 //! The states of single documents: what the run files of each night have of an id. They are found by page indexes, so a
 //! night costs a few pages, however many documents it has.
 
-use arrow::array::{Array, StringArray};
+use arrow::array::{Date32Array, StringArray};
 use arrow::datatypes::{Date32Type, UInt32Type, UInt64Type};
 use futures::future::FutureExt;
 use futures::stream::TryStreamExt;
@@ -11,7 +11,7 @@ use nearprint_parquet::schema::{
     CANONICAL_ID, DOC_ID, FINGERPRINT, FIRST_SEEN, LAST_CHANGED, REFERENCE, SKETCH, TEXT_HASH,
 };
 use nearprint_parquet::sketch_column::{ReadCounts, SketchBytes, SketchPages, fetch_known};
-use nearprint_parquet::{Columns, ParquetFile, Read, Sought, fixed, selection};
+use nearprint_parquet::{Columns, ParquetFile, Read, Sought, fixed, selection, value};
 use nearprint_storage::date_of_day;
 
 use crate::commit::Night;
@@ -189,9 +189,9 @@ async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Resu
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &parquet.file.url };
         let (ids, hashes) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
-        let optional = |name: &str| batch.column_by_name(name).map(|_| columns.strings(name)).transpose();
+        let optional = |name: &str| columns.optional(name, Columns::strings);
         let (canonical, references) = (optional(CANONICAL_ID)?, optional(REFERENCE)?);
-        let date = |name: &str| batch.column_by_name(name).map(|_| columns.primitive::<Date32Type>(name)).transpose();
+        let date = |name: &str| columns.optional(name, Columns::primitive::<Date32Type>);
         let (first_seen, last_changed) = (date(FIRST_SEEN)?, date(LAST_CHANGED)?);
         let fingerprints = match file {
             File::Fingerprints => Some(columns.primitive::<UInt64Type>(FINGERPRINT)?),
@@ -204,12 +204,8 @@ async fn read(parquet: &ParquetFile, file: File, dt: &str, rows: &[u32]) -> Resu
                 (None, File::Empty) => StateContent::Empty,
                 (None, _) => StateContent::Short { text_hash },
             };
-            let text = |column: Option<&StringArray>| {
-                column.filter(|column| column.is_valid(i)).map(|column| column.value(i).to_owned())
-            };
-            let day = |days: Option<&arrow::array::Date32Array>| {
-                days.filter(|days| days.is_valid(i)).and_then(|days| date_of_day(days.value(i)))
-            };
+            let text = |column: Option<&StringArray>| column.and_then(|column| value(column, i)).map(str::to_owned);
+            let day = |days: Option<&Date32Array>| days.and_then(|days| value(days, i)).and_then(date_of_day);
             states.push(DocumentState {
                 id: ids.value(i).to_owned(),
                 dt: dt.to_owned(),

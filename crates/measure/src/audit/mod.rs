@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_night::{NightSource, NightTexts, Text, Texts};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
-use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::{Resources, STUB, is_near_duplicate};
 use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
@@ -243,7 +243,7 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
                     doc_id: ids.value(row).to_owned(),
                     keeper: keeper(row),
                     reason: reasons.value(row).to_owned(),
-                    lost_share: lost.is_valid(row).then(|| lost.value(row)),
+                    lost_share: value(lost, row),
                 };
                 match drawn.get_mut(place) {
                     Some(other) => *other = drop,

@@ -11,7 +11,7 @@ use nearprint_fault::{Fault, Result, counted, key, words};
 use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
 use nearprint_night::{NightSource, NightTexts, Text};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
-use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint_batch, is_near_duplicate};
 use nearprint_profile::{Configuration, ProfileConfig};
 use nearprint_storage::{InputFile, Progress, Storage, blocking};
@@ -234,7 +234,7 @@ impl Drawn {
                         other_id: canonical.value(row).to_owned(),
                         distance: Some(distance),
                         sketch_distance: None,
-                        lost_share: lost.is_valid(row).then(|| lost.value(row)),
+                        lost_share: value(lost, row),
                     });
                 }
             }

@@ -1,11 +1,10 @@
 //! The row of a document in the decisions of a night.
 
-use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{Date32Type, Float64Type, Int32Type};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
-use nearprint_parquet::{Columns, ParquetFile, Sought};
+use nearprint_parquet::{Columns, ParquetFile, Sought, value};
 use nearprint_storage::{Storage, day_of_date};
 use nearprint_store::{Night, Store};
 
@@ -98,12 +97,8 @@ impl Decided {
     }
 
     fn at(columns: Columns<'_>, row: usize) -> Result<Self> {
-        let text = |name: &str| -> Result<Option<String>> {
-            let values = columns.strings(name)?;
-            Ok(values.is_valid(row).then(|| values.value(row).to_owned()))
-        };
-        let recrawl =
-            columns.batch.column_by_name("recrawl").map(|_: &ArrayRef| text("recrawl")).transpose()?.flatten();
+        let text = |name: &str| -> Result<Option<String>> { Ok(value(columns.strings(name)?, row).map(str::to_owned)) };
+        let recrawls = columns.optional("recrawl", Columns::strings)?;
         let (distances, shares) =
             (columns.primitive::<Int32Type>("distance")?, columns.primitive::<Float64Type>(LOST_SHARE)?);
         Ok(Self {
@@ -111,9 +106,9 @@ impl Decided {
             reason: columns.strings("reason")?.value(row).to_owned(),
             canonical_id: text(CANONICAL_ID)?,
             reference: text(REFERENCE)?,
-            distance: distances.is_valid(row).then(|| distances.value(row)),
-            lost_share: shares.is_valid(row).then(|| shares.value(row)),
-            recrawl,
+            distance: value(distances, row),
+            lost_share: value(shares, row),
+            recrawl: recrawls.and_then(|values| value(values, row)).map(str::to_owned),
         })
     }
 }

@@ -65,7 +65,7 @@ impl Decided {
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &parquet.file.url };
                 let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
-                let revisits = batch.column_by_name(REVISIT).map(|_| columns.booleans(REVISIT)).transpose()?;
+                let revisits = columns.optional(REVISIT, Columns::booleans)?;
                 for row in 0..ids.len() {
                     let fate = match fates {
                         None => fate_of(Decision::parse(decisions.value(row), &parquet.file.url)?),

@@ -417,10 +417,8 @@ impl Kind {
             }
             Self::Redecided => (None, Some(columns.primitive::<Date32Type>("of_dt")?.clone())),
         };
-        let has = |name: &&str| columns.batch.column_by_name(name).is_some();
-        let revisit = Some(REVISIT).filter(has).map(|name| columns.booleans(name).cloned()).transpose()?;
-        let last_changed = Some(LAST_CHANGED).filter(has);
-        let last_changed = last_changed.map(|name| columns.primitive::<Date32Type>(name).cloned()).transpose()?;
+        let revisit = columns.optional(REVISIT, Columns::booleans)?.cloned();
+        let last_changed = columns.optional(LAST_CHANGED, Columns::primitive::<Date32Type>)?.cloned();
         Ok(Batch {
             ids: columns.strings(DOC_ID)?.clone(),
             decisions: columns.strings("decision")?.clone(),

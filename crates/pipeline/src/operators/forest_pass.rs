@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{Array, BooleanArray, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{SchemaRef, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use datafusion_common::Result as DataFusionResult;
@@ -14,7 +14,7 @@ use datafusion_physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Candidate, Far, Forest, Gathered, Origin};
-use nearprint_parquet::Columns;
+use nearprint_parquet::{Columns, value};
 use nearprint_storage::locked;
 use nearprint_tasks::{ClassPairs, QueryBatch, Want, pair_schema};
 
@@ -62,13 +62,13 @@ impl ForestState {
                     fingerprint: fingerprint_b.value(i),
                     id: ids.value(i),
                     origin: Origin::from(stores.value(i)),
-                    text_hash: text_hashes.is_valid(i).then(|| text_hash(text_hashes.value(i))).transpose()?,
-                    n_features: n_features.is_valid(i).then(|| n_features.value(i)),
+                    text_hash: value(text_hashes, i).map(text_hash).transpose()?,
+                    n_features: value(n_features, i),
                     is_edge: edge.value(i),
                     is_kept: kept.value(i),
                 }
             };
-            let sketch_distance = sketch_distances.is_valid(i).then(|| sketch_distances.value(i));
+            let sketch_distance = value(sketch_distances, i);
             let candidate = Candidate { row: a.value(i), distance: distances.value(i), sketch_distance, far };
             joins.push(self.forest.offer(&candidate, |row, id| *self.batch.id(row) == *id)?);
         }

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::schema::{HOSTS, LOST_SHARE, SOURCE};
-use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile, StagedFile};
+use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile, StagedFile, value};
 use nearprint_storage::InputFile;
 use nearprint_store::{Recrawl, Recrawls};
 use nearprint_tasks::QueryBatch;
@@ -187,7 +187,7 @@ pub async fn read_hosts(file: InputFile, mut of: impl FnMut(HostCounts)) -> Resu
                 n_skip: count(n_skip),
                 n_texts: count(n_texts),
                 n_of_largest_text: count(n_of_largest_text),
-                lost_share: losses.is_valid(row).then(|| losses.value(row)),
+                lost_share: value(losses, row),
             });
         }
     }

@@ -5,8 +5,8 @@ use arrow::array::{
 };
 use arrow::datatypes::{Date32Type, Float64Type, Int32Type, Int64Type};
 use nearprint_fault::Result;
-use nearprint_parquet::Columns;
 use nearprint_parquet::schema::{FAMILY_ID, FIRST_SEEN, LAST_CHANGED, LOST_SHARE, REASON, RECRAWL, REFERENCE, REVISIT};
+use nearprint_parquet::{Columns, value};
 
 use super::sorted::SortedRows;
 
@@ -58,11 +58,11 @@ impl SortedRows for Decisions {
             clusters: columns.strings("cluster_id")?.clone(),
             cluster_sizes: columns.primitive::<Int64Type>("cluster_size")?.clone(),
             lost_shares: columns.primitive::<Float64Type>(LOST_SHARE)?.clone(),
-            recrawls: if_there(columns, RECRAWL, |name| columns.strings(name))?,
-            first_seen: if_there(columns, FIRST_SEEN, |name| columns.primitive::<Date32Type>(name))?,
-            last_changed: if_there(columns, LAST_CHANGED, |name| columns.primitive::<Date32Type>(name))?,
-            revisits: if_there(columns, REVISIT, |name| columns.booleans(name))?,
-            families: if_there(columns, FAMILY_ID, |name| columns.strings(name))?,
+            recrawls: columns.optional(RECRAWL, Columns::strings)?.cloned(),
+            first_seen: columns.optional(FIRST_SEEN, Columns::primitive::<Date32Type>)?.cloned(),
+            last_changed: columns.optional(LAST_CHANGED, Columns::primitive::<Date32Type>)?.cloned(),
+            revisits: columns.optional(REVISIT, Columns::booleans)?.cloned(),
+            families: columns.optional(FAMILY_ID, Columns::strings)?.cloned(),
         })
     }
 
@@ -107,19 +107,6 @@ impl Decisions {
     }
 }
 
-/// Returns a column, or `None` if the file is of a release that had no such column.
-fn if_there<'a, A: Clone + 'a>(
-    columns: Columns<'a>,
-    name: &str,
-    get: impl FnOnce(&str) -> Result<&'a A>,
-) -> Result<Option<A>> {
-    columns.batch.column_by_name(name).map(|_| get(name).cloned()).transpose()
-}
-
-fn value<A: ArrayAccessor>(values: A, row: usize) -> Option<A::Item> {
-    values.is_valid(row).then(|| values.value(row))
-}
-
 /// Returns the value of a column that files may lack.
 fn known<'a, A>(values: &'a Option<A>, row: usize) -> Option<<&'a A as ArrayAccessor>::Item>
 where
@@ -157,7 +144,7 @@ impl SortedRows for Pairs {
             sketch_distances: columns.primitive::<Int32Type>("sketch_distance")?.clone(),
             scopes: columns.strings("scope")?.clone(),
             references: columns.strings(REFERENCE)?.clone(),
-            reasons: if_there(columns, REASON, |name| columns.strings(name))?,
+            reasons: columns.optional(REASON, Columns::strings)?.cloned(),
         })
     }
 

@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_night::{MeanLoss, published_files};
 use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
-use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::is_near_duplicate;
 use nearprint_storage::Storage;
 
@@ -107,14 +107,14 @@ impl Decided {
             if !canonical.is_valid(i) {
                 continue;
             }
-            let lost_share = lost.is_valid(i).then(|| lost.value(i));
-            let distance = distances.is_valid(i).then(|| distances.value(i));
+            let lost_share = value(lost, i);
+            let distance = value(distances, i);
             let is_near = is_near_duplicate(reasons.value(i));
             if is_near {
                 self.count(distance, lost_share);
             }
             let list = if is_near { &mut self.near } else { &mut self.exact };
-            let reference = references.is_valid(i).then(|| references.value(i));
+            let reference = value(references, i);
             let is_alike = |example: &Example| {
                 let of = (example.canonical_id.as_str(), example.reference.as_deref());
                 of == (canonical.value(i), reference)

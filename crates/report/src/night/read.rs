@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::Array;
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use nearprint_documents::BadReason;
@@ -11,7 +10,7 @@ use nearprint_fault::Result;
 use nearprint_night::{
     MeasuredNight, NightTexts, RunSummary, Text, Texts, published_files, published_history, published_night,
 };
-use nearprint_parquet::{Columns, ParquetFile};
+use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
 
@@ -163,7 +162,7 @@ async fn read_quarantine(
                     file: files.value(i).to_owned(),
                     row: numbers.value(i),
                     reason: reasons.value(i).to_owned(),
-                    id: ids.is_valid(i).then(|| ids.value(i).to_owned()),
+                    id: value(ids, i).map(str::to_owned),
                 });
             }
         }

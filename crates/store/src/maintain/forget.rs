@@ -486,7 +486,7 @@ async fn represented(
 /// Returns a batch of these columns in which no row has a forgotten document as its canonical one: such documents are
 /// restored.
 fn without_canonical(columns: Columns<'_>, schema: &SchemaRef, ids: &ForgottenIds) -> Result<RecordBatch> {
-    let canonical = columns.batch.column_by_name(CANONICAL_ID).map(|_| columns.strings(CANONICAL_ID)).transpose()?;
+    let canonical = columns.optional(CANONICAL_ID, Columns::strings)?;
     let is_gone = |row: usize| canonical.is_some_and(|of| of.is_valid(row) && ids.has(of.value(row)));
     let instead = |name: &str, new: Option<&'static str>| -> Result<ArrayRef> {
         let rows = columns.strings(name)?.iter().enumerate();

@@ -19,7 +19,7 @@ use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::Column;
 use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_parquet::{Columns, fixed};
+use nearprint_parquet::{Columns, fixed, value};
 use nearprint_storage::{in_memory, in_pool, row_number};
 use rayon::prelude::*;
 
@@ -157,22 +157,20 @@ impl<'a> Collecting<'a> {
         let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);
         // A dataset of fingerprints has fewer columns than a fingerprint task gives. A column that is missing is NULL in each
         // row, except that without ids the numbers of rows stand in for them.
-        let ids = batch.column_by_name(DOC_ID).map(|_| columns.strings(DOC_ID)).transpose()?;
+        let ids = columns.optional(DOC_ID, Columns::strings)?;
         let fingerprints = columns.primitive::<UInt64Type>(FINGERPRINT)?;
-        let low_halves =
-            batch.column_by_name(LOW_HALF).map(|_| columns.primitive::<UInt64Type>(LOW_HALF)).transpose()?;
+        let low_halves = columns.optional(LOW_HALF, Columns::primitive::<UInt64Type>)?;
         let (sketches, text_hashes) = (columns.bytes::<32>(SKETCH)?, columns.bytes::<16>(TEXT_HASH)?);
-        let n_features =
-            batch.column_by_name(N_FEATURES).map(|_| columns.primitive::<UInt32Type>(N_FEATURES)).transpose()?;
-        let skipped = batch.column_by_name(SKIPPED).map(|_| columns.strings(SKIPPED)).transpose()?;
-        let lengths = batch.column_by_name(LENGTH).map(|_| columns.primitive::<UInt64Type>(LENGTH)).transpose()?;
-        let newest = batch.column_by_name(NEWEST_BY).map(|_| columns.primitive::<Int64Type>(NEWEST_BY)).transpose()?;
-        let revisit_of = batch.column_by_name(REVISIT_OF).map(|_| columns.strings(REVISIT_OF)).transpose()?;
-        let bounds = |name| batch.column_by_name(name).map(|_| columns.primitive::<Int64Type>(name)).transpose();
+        let n_features = columns.optional(N_FEATURES, Columns::primitive::<UInt32Type>)?;
+        let skipped = columns.optional(SKIPPED, Columns::strings)?;
+        let lengths = columns.optional(LENGTH, Columns::primitive::<UInt64Type>)?;
+        let newest = columns.optional(NEWEST_BY, Columns::primitive::<Int64Type>)?;
+        let revisit_of = columns.optional(REVISIT_OF, Columns::strings)?;
+        let bounds = |name| columns.optional(name, Columns::primitive::<Int64Type>);
         let [from, to] = REVISIT_NEWEST_BY.map(bounds);
         let revisit_newest_by = [from?, to?];
-        let bad = batch.column_by_name(BAD).map(|_| columns.primitive::<UInt8Type>(BAD)).transpose()?;
-        let id_of = |at: usize| ids.filter(|ids| ids.is_valid(at)).map(|ids| ids.value(at));
+        let bad = columns.optional(BAD, Columns::primitive::<UInt8Type>)?;
+        let id_of = |at: usize| ids.and_then(|ids| value(ids, at));
         let reason_of = |at: usize| {
             let known = bad.and_then(|codes| BadReason::of_code(codes.value(at)));
             known.or_else(|| (ids.is_some() && id_of(at).is_none()).then_some(BadReason::NullId))
@@ -193,18 +191,18 @@ impl<'a> Collecting<'a> {
             if let Some(id) = id_of(at) {
                 self.ids.push(id);
             }
-            self.fingerprints.push(fingerprints.is_valid(at).then(|| fingerprints.value(at)));
-            self.low_halves.push(low_halves.filter(|low| low.is_valid(at)).map(|low| low.value(at)));
+            self.fingerprints.push(value(fingerprints, at));
+            self.low_halves.push(low_halves.and_then(|low| value(low, at)));
             self.sketches.push(fixed::<32>(sketches, at).map(Sketch));
-            self.n_features.push(n_features.filter(|n| n.is_valid(at)).map(|n| n.value(at)));
-            self.newest_by.push(newest.filter(|newest| newest.is_valid(at)).map(|newest| newest.value(at)));
+            self.n_features.push(n_features.and_then(|n| value(n, at)));
+            self.newest_by.push(newest.and_then(|newest| value(newest, at)));
             self.text_hashes.push(fixed(text_hashes, at));
             self.have_words.push(words.filter(|words| words.is_valid(at)).map(|_| ()));
             self.words.push(places.as_ref().and_then(|places| places[at]));
-            let revisit_of = revisit_of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
+            let revisit_of = revisit_of.and_then(|of| value(of, at));
             if let Some(of) = revisit_of {
                 let [from, to] = revisit_newest_by.each_ref();
-                let bound = |of: &Option<&Int64Array>| of.filter(|of| of.is_valid(at)).map(|of| of.value(at));
+                let bound = |of: &Option<&Int64Array>| of.and_then(|of| value(of, at));
                 let newest_by = bound(from).zip(bound(to)).map(|(from, to)| from..=to);
                 self.revisits.push((self.skipped.n_rows(), Target { id: of.to_owned(), newest_by }));
                 self.revisit_bytes += of.len() + size_of::<(u32, Target)>();
@@ -213,7 +211,7 @@ impl<'a> Collecting<'a> {
             let reason = skipped.filter(|skipped| skipped.is_valid(at) && revisit_of.is_none());
             self.skipped.push(reason.map(|skipped| skip_reason(skipped.value(at))).transpose()?);
             if let Some(sources) = &sources {
-                let code = sources.is_valid(at).then(|| self.source_code(sources.value(at)));
+                let code = value(sources, at).map(|source| self.source_code(source));
                 self.sources.push(code);
             }
             // The keep order reads a length that is missing as 0.

@@ -6,14 +6,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::Array;
 use arrow::datatypes::{UInt32Type, UInt64Type};
 use nearprint_documents::{BadReason, BadRow};
 use nearprint_fault::Result;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::RowSet;
 use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_parquet::{Columns, fixed};
+use nearprint_parquet::{Columns, fixed, value};
 use nearprint_storage::row_number;
 use nearprint_store::{NewestTexts, StoredRows};
 
@@ -176,15 +175,13 @@ impl<'a> InOrder<'a> {
         let columns = Columns { batch: &rows.batch, file: "texts of earlier nights" };
         let (ids, text_hashes, sketches) =
             (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?, columns.bytes::<32>(SKETCH)?);
-        let has = |name: &&str| rows.batch.column_by_name(name).is_some();
-        let fingerprints =
-            Some(FINGERPRINT).filter(has).map(|name| columns.primitive::<UInt64Type>(name)).transpose()?;
-        let n_features = Some(N_FEATURES).filter(has).map(|name| columns.primitive::<UInt32Type>(name)).transpose()?;
+        let fingerprints = columns.optional(FINGERPRINT, Columns::primitive::<UInt64Type>)?;
+        let n_features = columns.optional(N_FEATURES, Columns::primitive::<UInt32Type>)?;
         for i in 0..rows.batch.num_rows() {
             let text = Text {
                 fingerprint: fingerprints.map(|values| values.value(i)),
                 sketch: fixed::<32>(sketches, i).map(Sketch),
-                n_features: n_features.filter(|n| n.is_valid(i)).map(|n| n.value(i)),
+                n_features: n_features.and_then(|n| value(n, i)),
                 text_hash: fixed(text_hashes, i),
                 skipped: rows.are_short.then_some(SkipReason::TooShort),
             };

@@ -13,7 +13,7 @@ use nearprint_fault::{Fault, Result};
 use nearprint_fingerprint::Sketch;
 use nearprint_join::{Origin, RowSet};
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, N_FEATURES, SKETCH, TEXT_HASH};
-use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column};
+use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column, value};
 use nearprint_storage::bad_file;
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 
@@ -237,8 +237,7 @@ async fn documents_of(
         let ids = if numbered_from.is_none() { Some(columns.ids(DOC_ID)?) } else { None };
         let text_hashes = columns.bytes::<16>(TEXT_HASH)?;
         let canonical = batch.column_by_name(CANONICAL_ID);
-        let n_features =
-            batch.column_by_name(N_FEATURES).map(|_| columns.primitive::<UInt32Type>(N_FEATURES)).transpose()?;
+        let n_features = columns.optional(N_FEATURES, Columns::primitive::<UInt32Type>)?;
         for i in 0..batch.num_rows() {
             let row = *rows.get(documents.len()).ok_or_else(|| gave(parquet, documents.len() + 1, rows.len()))?;
             if ids.as_ref().is_some_and(|ids| ids.is_null(i)) {
@@ -253,7 +252,7 @@ async fn documents_of(
                 }
             };
             document.text_hash = fixed(text_hashes, i);
-            document.n_features = n_features.filter(|n| n.is_valid(i)).map(|n| n.value(i));
+            document.n_features = n_features.and_then(|n| value(n, i));
             // Rows that were restored have 32-bit numbers, like shadowed ones.
             let is_restored = || u32::try_from(first_row + u64::from(row)).is_ok_and(|row| restored.contains(row));
             document.kept = canonical.is_none_or(|c| c.is_null(i)) || is_restored();
