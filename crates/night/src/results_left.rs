@@ -17,12 +17,12 @@ use nearprint_parquet::{
     CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder,
     upload_new,
 };
-use nearprint_storage::{Folder, NewFiles, Progress, Sha256Hex, Storage, date_of_day};
+use nearprint_storage::{NewFiles, Progress, Sha256Hex, Storage, date_of_day};
 use nearprint_store::maintain::ForgottenIds;
 use nearprint_store::{MANIFEST, Night, RESTORED, Store, damaged, generation_name, to_json};
 
 use crate::manifest::Manifest;
-use crate::published::generation;
+use crate::published::{found_files, generation};
 
 /// The documents that forgotten ones represented in their own nights, by date.
 pub(crate) type Represented = HashMap<String, HashSet<String>>;
@@ -68,7 +68,6 @@ async fn without_decisions_about(
     dt: &str,
     temp: &Path,
 ) -> Result<Option<ResultsLeft>> {
-    let root = storage.folder(night.output_root())?;
     let manifest = Manifest::read(&generation(storage, night)?, night).await?;
     let mut about = HashSet::new();
     // Most nights decided nothing again.
@@ -76,7 +75,7 @@ async fn without_decisions_about(
         return Ok(None);
     }
     for dataset in PUBLISHED.iter().filter(|dataset| dataset.name == REDECIDED) {
-        for file in open(&root, &manifest, night, dataset).await? {
+        for file in open(storage, &manifest, night, dataset).await? {
             let mut batches = file.stream(file.whole(&[DOC_ID, OF_DT]))?;
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &file.file.url };
@@ -135,12 +134,11 @@ pub(crate) async fn results_without(
     (ids, represented): (&ForgottenIds, &Represented),
     temp: &Path,
 ) -> Result<Option<ResultsLeft>> {
-    let root = storage.folder(night.output_root())?;
     let manifest = Manifest::read(&generation(storage, night)?, night).await?;
     let mut datasets = Vec::new();
     let (mut named, mut any) = (HashSet::new(), false);
     for dataset in PUBLISHED {
-        let files = open(&root, &manifest, night, dataset).await?;
+        let files = open(storage, &manifest, night, dataset).await?;
         for file in &files {
             named.extend(named_in(file, dataset, ids).await?);
             any |= dataset.name == REDECIDED && decides_any(file, represented).await?;
@@ -221,17 +219,14 @@ pub(crate) async fn changes_left(file: &ParquetFile, ids: &ForgottenIds, folder:
 
 /// Opens the files of a dataset of a night.
 async fn open(
-    root: &Folder,
+    storage: &Storage,
     manifest: &Manifest,
     night: &Night,
     dataset: &'static PublishedDataset,
 ) -> Result<Vec<ParquetFile>> {
     let mut files = Vec::new();
-    for (path, recorded) in manifest.files_of(night, dataset) {
-        let place = root.join(dataset.name).join(&path);
-        let there = place.find().await?.filter(|file| file.size == recorded.bytes);
-        let damaged = || damaged(place.url(), "it is gone, or has not the size that the manifest records");
-        files.push(ParquetFile::open(there.ok_or_else(damaged)?).await?);
+    for file in found_files(storage, manifest, night, dataset.name).await? {
+        files.push(ParquetFile::open(file).await?);
     }
     Ok(files)
 }
