@@ -175,20 +175,26 @@ async fn mended(storage: &Storage, plan: &Plan, night: &Night, staged: Staged, n
 /// Returns the summary of a night that was just committed. `forgotten` are the nights that the commit left out.
 fn summary(plan: &Plan, night: Night, store: &Store, forgotten: Vec<String>, staged: Staged) -> RunSummary {
     let (commit, stale) = commit_and_stale(store, &night);
+    let (status, generation) = (RunStatus::Published, Some(night.gen_digest));
+    RunSummary { status, generation, commit, stale, forgotten, ..of_staged(night.dt, plan, staged) }
+}
+
+/// Returns the summary of a night that is staged, of which nothing is published.
+pub(crate) fn of_staged(dt: String, plan: &Plan, staged: Staged) -> RunSummary {
     RunSummary {
-        status: RunStatus::Published,
-        dt: night.dt,
+        status: RunStatus::Stopped,
+        dt,
         output: plan.output.url().to_owned(),
-        generation: Some(night.gen_digest),
-        commit,
+        generation: None,
+        commit: plan.store.info().commit,
         counts_of: CountsOf::ThisRun,
         counts: staged.counts,
         references: staged.references,
         spill: staged.spill,
         n_tables: staged.n_tables,
         n_parts: staged.n_slices,
-        stale,
-        forgotten,
+        stale: Vec::new(),
+        forgotten: Vec::new(),
         n_mended_files: 0,
         newest_input: plan.newest_input.clone(),
         breakers: Vec::new(),

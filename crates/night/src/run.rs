@@ -12,16 +12,15 @@ use nearprint_store::maintain::end_dead_removals;
 use nearprint_store::{Night, RECORDS, Store, probe_conditional_put};
 use nearprint_tasks::Engine;
 
-use super::breakers::TrippedBreaker;
 use super::changes::roll_others_forward;
 use super::manifest::Manifest;
 use super::plan::{Plan, moved, plan, refuse_forgotten, refuse_future, refuse_late, refuse_republishing};
 use super::preflight;
-use super::publish::{Attempt, Staged, publish, still_published};
+use super::publish::{Attempt, of_staged, publish, still_published};
 use super::published::{already_published, manifest_of};
 use super::request::RunRequest;
 use super::stage::Staging;
-use super::summary::{CountsOf, RunStatus, RunSummary};
+use super::summary::RunSummary;
 use super::tables::{have_night, newest_set_there, roll_forward};
 
 /// The number of attempts of a run. A run that lost the race for a commit joins again against the new state.
@@ -245,7 +244,8 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
     staged.measured.compare(work.storage, &plan.store, &request.dt, &request.breakers, counted).await;
     let tripped = request.breakers.tripped(&staged.measured);
     if !tripped.is_empty() {
-        return Ok(Attempt::Done(Box::new(stopped(request, &plan, staged, tripped))));
+        let summary = of_staged(request.dt.clone(), &plan, staged);
+        return Ok(Attempt::Done(Box::new(RunSummary { breakers: tripped, ..summary })));
     }
     let manifest = Manifest {
         version: 1,
@@ -266,27 +266,4 @@ async fn execute(work: CommandContext<'_>, request: &RunRequest, mut plan: Plan)
         files: staged.files.iter().map(|f| f.record.clone()).collect(),
     };
     publish(work.storage, request, &plan, staged, &manifest, work.progress).await
-}
-
-/// Returns the summary of a night that breakers stopped. Nothing was published.
-fn stopped(request: &RunRequest, plan: &Plan, staged: Staged, tripped: Vec<TrippedBreaker>) -> RunSummary {
-    RunSummary {
-        status: RunStatus::Stopped,
-        dt: request.dt.clone(),
-        output: plan.output.url().to_owned(),
-        generation: None,
-        commit: plan.store.info().commit,
-        counts_of: CountsOf::ThisRun,
-        counts: staged.counts,
-        references: staged.references,
-        spill: staged.spill,
-        n_tables: staged.n_tables,
-        n_parts: staged.n_slices,
-        stale: Vec::new(),
-        forgotten: Vec::new(),
-        n_mended_files: 0,
-        newest_input: plan.newest_input.clone(),
-        breakers: tripped,
-        measured: Some(staged.measured),
-    }
 }
