@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use arrow::error::ArrowError;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_parquet::{
     BadColumn, Columns, GroupState, MAX_VALUE_BYTES, PagedRowGroup, ParquetFile, ReadLimits, ambiguous_column,
@@ -249,19 +249,14 @@ impl DocumentReader for ParquetDocuments {
                 .await
             }))
         };
-        let batches = futures::stream::once(opened).map(|opened| match opened {
-            Ok(batches) => batches.boxed(),
-            Err(error) => futures::stream::once(futures::future::err(error)).boxed(),
-        });
         let (deleted, url) = (self.file.deleted_rows.clone(), self.file.url.clone());
         let counting = move |batch: DocumentBatch| match &deleted {
             Some(deleted) => batch.without(deleted).map_err(|error| of_arrow(&url, error)),
             None => Ok(batch),
         };
+        let batches = futures::stream::once(opened).try_flatten().map(move |batch| batch.and_then(&counting));
         // A row group ends with an empty batch.
-        let has_rows = |batch: &Result<DocumentBatch>| !matches!(batch, Ok(batch) if batch.rows.is_empty());
-        let batches = batches.flatten().map(move |batch| batch.and_then(&counting));
-        batches.filter(move |batch| futures::future::ready(has_rows(batch))).boxed()
+        batches.try_filter(|batch| futures::future::ready(!batch.rows.is_empty())).boxed()
     }
 }
 
