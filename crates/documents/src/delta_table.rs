@@ -16,7 +16,9 @@ use nearprint_parquet::DELTA_LOG;
 use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up, not_all_new, nothing_there};
+use super::table_files::{
+    TableFile, TableVersions, damaged, later_than, look_up, not_all_new, nothing_there, partition,
+};
 
 /// Reader features that may be on: rows and columns are read as they are meant with them, or it shows elsewhere that the
 /// table uses them in a way that is not supported.
@@ -56,8 +58,7 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     let mut added = Added::default();
     if let Some(since) = versions.since {
         if since > version {
-            let reason = format!("{url}: version {since} is later than version {version}, which is read");
-            return Err(Fault::config("documents_since".to_owned(), reason));
+            return Err(later_than(url, "version", since, version));
         }
         let before = self::state(&root, Some(since), "documents_since").await?.0;
         state.files.retain(|path, _| !before.files.contains_key(path));
@@ -65,7 +66,9 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     }
     // A table without metadata has no partitions.
     let partition_columns = state.metadata.map(|metadata| metadata.partition_columns).unwrap_or_default();
-    let partition = partition(url, below, &partition_columns)?;
+    let known: Vec<&str> = partition_columns.iter().map(String::as_str).collect();
+    // The log escapes special characters in names and values like a URL does.
+    let partition = partition(url, (TableFormat::Delta, "partition column"), below, &known, unescaped)?;
     let live: Vec<(&String, &Add)> = state.files.iter().filter(|(_, add)| is_in(add, &partition)).collect();
     let rewrite = live.iter().find_map(|(path, _)| Some((path, added.version_of_rewrite(path)?)));
     if let (Some((path, version)), Some(since)) = (rewrite, versions.since) {
@@ -89,26 +92,6 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
-}
-
-/// Parses the names of a partition's folder. The log escapes special characters in them like a URL does.
-fn partition(url: &str, below: &[String], columns: &[String]) -> Result<BTreeMap<String, String>> {
-    let parsed = below.iter().filter_map(|name| name.split_once('='));
-    let parsed: BTreeMap<String, String> =
-        parsed.map(|(column, value)| (unescaped(column), unescaped(value))).collect();
-    match parsed.keys().find(|column| !columns.contains(column)) {
-        None => Ok(parsed),
-        Some(column) => {
-            let known = if columns.is_empty() { "it has none".to_owned() } else { columns.join(", ") };
-            Err(Fault::config(
-                "documents".to_owned(),
-                format!(
-                    "{url} is a Delta table without the partition column '{column}' ({known}): name the table itself, one table a \
-                     night with {{dt}} in its path, or a table that is partitioned by '{column}'"
-                ),
-            ))
-        }
-    }
 }
 
 /// Returns whether a file has these values in the partition columns.

@@ -8,11 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use nearprint_fault::{Fault, Result};
-use nearprint_iceberg::{DataFile, PartitionValue, SnapshotFiles, Table, deleted_rows, newest_metadata};
+use nearprint_iceberg::{DataFile, PartitionValue, Snapshot, SnapshotFiles, Table, deleted_rows, newest_metadata};
 use nearprint_storage::{Folder, Storage, TableFormat, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
-use super::table_files::{TableFile, TableVersions, damaged, look_up, not_all_new, nothing_there};
+use super::table_files::{
+    TableFile, TableVersions, damaged, later_than, look_up, not_all_new, nothing_there, partition,
+};
 
 /// The number of snapshots that a message names.
 const NAMED_SNAPSHOTS: usize = 5;
@@ -88,7 +90,7 @@ async fn of_metadata(
     if let (Some(read), Some(since)) = (read, since)
         && since.sequence_number > read.sequence_number
     {
-        return Err(refuse_later(root, since.id, read.id));
+        return Err(later_than(root.url(), "snapshot", since.id, read.id));
     }
     let mut files = match read {
         Some(snapshot) => SnapshotFiles::read(&table, snapshot, place).await?,
@@ -100,10 +102,39 @@ async fn of_metadata(
         }
         None => BTreeSet::new(),
     };
-    let wanted = partition(root, &table, below)?;
+    let named = (TableFormat::Iceberg, "partition field");
+    let wanted = partition(root.url(), named, below, &table.partition_names(), str::to_owned)?;
+    files.data = wanted_files(&table, root, since, &before, files.data, &wanted)?;
+    let mut deleted = deleted_rows(&files, place).await?;
+    let live = files.data.into_iter().map(|file| {
+        let deleted_rows = deleted.remove(&file.path);
+        TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows }
+    });
+    let live = live.collect();
+    let mut files = look_up(storage, root, TableFormat::Iceberg, live).await?;
+    let column_ids = table.column_ids().map(Arc::new);
+    files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
+    if files.is_empty() {
+        return Err(nothing_there(root, below, versions));
+    }
+    tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
+    let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
+    Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
+}
+
+/// Returns those of the files of a snapshot that have the wanted values of partitions and are not among those of `before`, which the
+/// snapshot `since` has.
+fn wanted_files(
+    table: &Table,
+    root: &Folder,
+    since: Option<&Snapshot>,
+    before: &BTreeSet<String>,
+    files: Vec<DataFile>,
+    wanted: &BTreeMap<String, String>,
+) -> Result<Vec<DataFile>> {
     let (mut data, mut paths, mut n_unknown) = (Vec::new(), BTreeSet::new(), 0_usize);
-    for file in files.data {
-        if before.contains(&file.path) || !is_in(root, &file, &wanted)? {
+    for file in files {
+        if before.contains(&file.path) || !is_in(root, &file, wanted)? {
             continue;
         }
         n_unknown += usize::from(since.is_some() && !file.snapshot.is_some_and(|id| table.has_snapshot(id)));
@@ -128,27 +159,7 @@ async fn of_metadata(
             root.url()
         );
     }
-    files.data = data;
-    let mut deleted = deleted_rows(&files, place).await?;
-    let live = files.data.into_iter().map(|file| {
-        let deleted_rows = deleted.remove(&file.path);
-        TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows }
-    });
-    let live = live.collect();
-    let mut files = look_up(storage, root, TableFormat::Iceberg, live).await?;
-    let column_ids = table.column_ids().map(Arc::new);
-    files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
-    if files.is_empty() {
-        return Err(nothing_there(root, below, versions));
-    }
-    tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
-    let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
-    Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
-}
-
-fn refuse_later(root: &Folder, since: i64, read: i64) -> Fault {
-    let reason = format!("{}: snapshot {since} is later than snapshot {read}, which is read", root.url());
-    Fault::config("documents_since".to_owned(), reason)
+    Ok(data)
 }
 
 /// Returns a path of the metadata below the table, if it is there, so that a table may be read where it was copied to. Other
@@ -165,7 +176,7 @@ fn snapshot<'a>(
     root: &Folder,
     id: Option<u64>,
     setting: &'static str,
-) -> Result<Option<&'a nearprint_iceberg::Snapshot>> {
+) -> Result<Option<&'a Snapshot>> {
     table.snapshot(id).map_err(|there| match id {
         Some(id) => {
             // The newest come last.
@@ -177,25 +188,6 @@ fn snapshot<'a>(
         }
         None => damaged(root, TableFormat::Iceberg, "its metadata lack the current snapshot"),
     })
-}
-
-/// Parses the names of a partition's folder.
-fn partition(root: &Folder, table: &Table, below: &[String]) -> Result<BTreeMap<String, String>> {
-    let parsed = below.iter().filter_map(|name| name.split_once('='));
-    let parsed: BTreeMap<String, String> = parsed.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let known = table.partition_names();
-    match parsed.keys().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(parsed),
-        Some(name) => {
-            let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-            let reason = format!(
-                "{} is an Iceberg table without the partition field '{name}' ({known}): name the table itself, one table a night \
-                 with {{dt}} in its path, or a table that is partitioned by '{name}'",
-                root.url()
-            );
-            Err(Fault::config("documents".to_owned(), reason))
-        }
-    }
 }
 
 /// Returns whether a file has these values of partitions.

@@ -113,6 +113,35 @@ fn checked(file: InputFile, named: TableFile) -> Result<InputFile> {
     Ok(file.without(named.deleted_rows))
 }
 
+/// Parses the names of a partition's folder. `what` is the format's word for what a table is partitioned by, `known` has the names of
+/// those of the table, and `unescape` returns a name or value as the table has it.
+///
+/// # Errors
+/// The table is not partitioned by one of them.
+pub fn partition(
+    url: &str,
+    (format, what): (TableFormat, &str),
+    below: &[String],
+    known: &[&str],
+    unescape: impl Fn(&str) -> String,
+) -> Result<BTreeMap<String, String>> {
+    let parsed = below.iter().filter_map(|name| name.split_once('='));
+    let parsed: BTreeMap<String, String> = parsed.map(|(name, value)| (unescape(name), unescape(value))).collect();
+    let Some(name) = parsed.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(parsed) };
+    let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
+    let reason = format!(
+        "{url} is {format} table without the {what} '{name}' ({known}): name the table itself, one table a night with {{dt}} in its \
+         path, or a table that is partitioned by '{name}'"
+    );
+    Err(Fault::config("documents", reason))
+}
+
+/// Makes the error of an earlier version, or snapshot, that is later than the one that is read. `what` is the format's word for it.
+pub fn later_than(url: &str, what: &str, since: impl Display, read: impl Display) -> Fault {
+    let reason = format!("{url}: {what} {since} is later than {what} {read}, which is read");
+    Fault::config("documents_since", reason)
+}
+
 /// Makes the error of a table, or a partition of it, that has no files.
 pub fn nothing_there(root: &Folder, below: &[String], versions: TableVersions) -> Fault {
     let place = below.iter().fold(root.url().to_owned(), |place, name| format!("{place}/{name}"));
