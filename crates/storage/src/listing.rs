@@ -265,10 +265,9 @@ impl Listing {
         }
         match std::fs::read_dir(path) {
             Ok(entries) => {
-                let mut names = entries.flatten().map(|entry| entry.file_name());
-                let mark = TableFormat::ICEBERG_FOLDER;
-                let found = names.find_map(|name| TableFormat::marked_by(&[mark, &*name.to_string_lossy()]));
-                self.passed_by.extend(found.map(|(_, format)| TablePlace { url: above, format }));
+                let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+                let found = TableFormat::in_folder(TableFormat::ICEBERG_FOLDER, names);
+                self.passed_by.extend(found.map(|format| TablePlace { url: above, format }));
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 warn_of_unknown(&above, &format!("{}/", TableFormat::ICEBERG_FOLDER));

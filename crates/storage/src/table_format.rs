@@ -42,6 +42,12 @@ impl TableFormat {
         })
     }
 
+    /// Returns the format of which a folder is a table, if the folder `mark` in it has names that reveal it.
+    pub(crate) fn in_folder(mark: &str, names: impl IntoIterator<Item = impl AsRef<str>>) -> Option<Self> {
+        let found = names.into_iter().find_map(|name| Self::marked_by(&[mark, name.as_ref()]));
+        found.map(|(_, format)| format)
+    }
+
     /// Returns the remedy for a place that cannot be read because it is, or lies in, such a table.
     pub(crate) fn remedy(self) -> &'static str {
         match self {

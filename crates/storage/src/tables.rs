@@ -104,8 +104,8 @@ impl Folder {
                 return Ok(false);
             }
         };
-        match names.iter().find_map(|name| TableFormat::marked_by(&[mark, name])) {
-            Some((_, format)) => Err(TablePlace { url: self.url().to_owned(), format }.refused()),
+        match TableFormat::in_folder(mark, names) {
+            Some(format) => Err(TablePlace { url: self.url().to_owned(), format }.refused()),
             None => Ok(true),
         }
     }
@@ -126,9 +126,7 @@ impl Folder {
                 Ok(_) => {}
             }
         }
-        let names = place.names().await?;
-        let by_content = names.iter().find_map(|name| TableFormat::marked_by(&[mark, name]));
-        Ok(by_content.map(|(_, format)| format))
+        Ok(TableFormat::in_folder(mark, place.names().await?))
     }
 
     /// Returns the last name of the path.
