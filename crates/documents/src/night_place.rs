@@ -195,16 +195,7 @@ impl NightPlace {
     /// Returns the place of a night, whose date has the form `YYYY-MM-DD`.
     #[must_use]
     pub fn of(&self, dt: &str) -> String {
-        let number = |at| dt.split('-').nth(at).unwrap_or(dt);
-        written(&self.parts, |field| {
-            let (at, padded) = match field {
-                Field::Year => (0, true),
-                Field::Month { padded } => (1, padded),
-                Field::Day { padded } => (2, padded),
-            };
-            let number = number(at);
-            if padded { number } else { number.trim_start_matches('0') }.to_owned()
-        })
+        on(&self.parts, dt)
     }
 
     /// Returns a glob that has the nights.
@@ -298,6 +289,20 @@ fn written(parts: &[Part], field: impl Fn(Field) -> String) -> String {
         Part::Field(of) => field(*of),
     };
     parts.iter().map(part).collect()
+}
+
+/// Returns the path of a night, whose date has the form `YYYY-MM-DD`.
+fn on(parts: &[Part], dt: &str) -> String {
+    let number = |at| dt.split('-').nth(at).unwrap_or(dt);
+    written(parts, |field| {
+        let (at, padded) = match field {
+            Field::Year => (0, true),
+            Field::Month { padded } => (1, padded),
+            Field::Day { padded } => (2, padded),
+        };
+        let number = number(at);
+        if padded { number } else { number.trim_start_matches('0') }.to_owned()
+    })
 }
 
 /// Returns whether the same numbers may be a month and a day in two ways: 111 is 1 and 11, and 11 and 1.
@@ -403,7 +408,7 @@ impl NightFolders {
     #[must_use]
     pub fn name_of(&self, dt: &str) -> String {
         let levels: Vec<Part> = self.levels.join(&Part::Slash);
-        NightPlace { parts: levels, unknown: None, has_date: true }.of(dt)
+        on(&levels, dt)
     }
 
     /// Returns whether the names of nights have the form `COLUMN=VALUE`, as partitions of tables have them.

@@ -31,8 +31,11 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         return opening.await;
     }
     let pattern = night.name();
-    warn_of_misnamed_nights(storage, root).await;
-    let nights = NightPlace::parse(root).nights(storage)?;
+    let place = NightPlace::parse(root);
+    if !place.has_date() {
+        warn_of_misnamed_nights(storage, root).await;
+    }
+    let nights = place.nights(storage)?;
     // A folder dt=DATE is taken for a part of a table anyway.
     if let Some(nights) = nights.as_ref().filter(|nights| !nights.are_partitions()) {
         storage.refuse_table(&nights.root).await?;
@@ -40,29 +43,26 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
     let opened = opening.await;
     let absent = opened.as_ref().err().and_then(Fault::matter);
     if absent == Some(&Absent::NoMarker) {
-        refuse_missing_root(storage, &request.documents).await?;
+        refuse_missing(storage, root, nights.as_ref()).await?;
     }
     let nothing = match &opened {
         Ok(documents) => documents.is_without_files(),
         Err(_) => absent == Some(&Absent::Missing),
     };
     match nights {
-        Some(nights) if nothing => explain(&nights, opened, (root, pattern), &request.dt).await,
+        Some(nights) if nothing => explain(&nights, opened, (root, &place), pattern, &request.dt).await,
         None if nothing => refuse_missing_base(storage, pattern).await.and(opened),
         _ => opened,
     }
 }
 
-/// Refuses a place of nights that is missing. No night is looked for.
-pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentPlace) -> Result<()> {
-    let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(()) };
-    let Some(nights) = NightPlace::parse(pattern).nights(storage)? else {
-        return refuse_missing_base(storage, pattern).await;
-    };
+/// Refuses a place of nights that is missing. `nights` are its folders, unless wildcards come before the date.
+async fn refuse_missing(storage: &Storage, documents: &str, nights: Option<&NightFolders>) -> Result<()> {
+    let Some(nights) = nights else { return refuse_missing_base(storage, documents).await };
     if nights.root.is_local_folder() || !nights.root.names().await?.is_empty() {
         return Ok(());
     }
-    Err(no_root(&nights).await)
+    Err(no_root(nights).await)
 }
 
 /// Returns the nights that have a folder or files at a place of nights, by date. There are none if wildcards come before the date.
@@ -70,25 +70,25 @@ pub(crate) async fn refuse_missing_root(storage: &Storage, documents: &DocumentP
 /// # Errors
 /// The place of nights is missing or cannot be listed, or its folders have names of nights in another form.
 pub(crate) async fn nights_there(storage: &Storage, documents: &DocumentPlace) -> Result<BTreeSet<String>> {
-    refuse_missing_root(storage, documents).await?;
     let DocumentPlace::Pattern { pattern, .. } = documents else { return Ok(BTreeSet::new()) };
-    let Some(nights) = NightPlace::parse(pattern).nights(storage)? else { return Ok(BTreeSet::new()) };
+    let place = NightPlace::parse(pattern);
+    let nights = place.nights(storage)?;
+    refuse_missing(storage, pattern, nights.as_ref()).await?;
+    let Some(nights) = nights else { return Ok(BTreeSet::new()) };
     let dates = nights.dates().await?;
     // The folders of a table are those of its partitions, and a run may ask for its files by their version.
     if !dates.is_empty() || storage.refuse_table(&nights.root).await.is_err() {
         return Ok(dates);
     }
-    other_layout(&nights, &nights.root.names().await?, pattern, ANY_DATE).map_or(Ok(dates), Err)
+    other_layout(&nights, &nights.root.names().await?, (pattern, &place), ANY_DATE).map_or(Ok(dates), Err)
 }
 
 /// What stands for a date where no night is looked for.
 const ANY_DATE: &str = "YYYY-MM-DD";
 
-/// Warns of folders beside the nights' whose names are not dates: files in them belong to no night.
+/// Warns of folders beside the nights' whose names are not dates: files in them belong to no night. The place of the nights has no
+/// placeholders.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
-    if NightPlace::parse(documents).has_date() {
-        return;
-    }
     // If the root cannot be listed, the attempt to open the night's own folder reports it.
     let names = match storage.folder(documents) {
         Ok(root) => root.names().await.unwrap_or_default(),
@@ -115,11 +115,12 @@ fn nights_missing(url: &str) -> Fault {
     Fault::input_missing("documents", url, remedy).about(Absent::NoNights)
 }
 
-/// Explains why a night has no documents. `documents` are the place of all nights, as the job has it, and that of the night.
+/// Explains why a night has no documents. `job` is the place of all nights, as the job has it, and `documents` that of the night.
 async fn explain(
     nights: &NightFolders,
     opened: Result<Documents>,
-    (documents, night): (&str, &str),
+    job: (&str, &NightPlace),
+    documents: &str,
     dt: &str,
 ) -> Result<Documents> {
     let names = nights.root.names().await?;
@@ -129,10 +130,10 @@ async fn explain(
     let is_there = nights.has(dt).await?;
     if !is_there {
         let of_night = names.iter().find(|name| is_of_night(name, dt)).cloned();
-        if let Some(fault) = other_layout(nights, of_night.as_slice(), documents, dt) {
+        if let Some(fault) = other_layout(nights, of_night.as_slice(), job, dt) {
             return Err(fault);
         }
-        if let Some(fault) = other_digits(nights, documents, dt).await? {
+        if let Some(fault) = other_digits(nights, job.1, dt).await? {
             return Err(fault);
         }
     }
@@ -143,7 +144,7 @@ async fn explain(
     let there = if is_there {
         "its folder is there, but has no files".to_owned()
     } else if dates.is_empty() {
-        if let Some(fault) = other_layout(nights, &names, documents, dt) {
+        if let Some(fault) = other_layout(nights, &names, job, dt) {
             return Err(fault);
         }
         let there = if names.is_empty() { "nothing".to_owned() } else { first_names(names.iter().map(String::as_str)) };
@@ -159,13 +160,18 @@ async fn explain(
         format!("the newest nights there: {}", newest.join(", "))
     };
     let remedy = format!("{there}: run it again when the crawl has arrived; nothing was read or written");
-    Err(Fault::input_missing("documents", night, remedy).about(Absent::NoNight))
+    Err(Fault::input_missing("documents", documents, remedy).about(Absent::NoNight))
 }
 
 /// Returns a fault if the folders at the place of nights have names of nights in another form. `documents` is the place as
 /// the job has it.
-fn other_layout(nights: &NightFolders, names: &[String], documents: &str, dt: &str) -> Option<Fault> {
-    if NightPlace::parse(documents).has_date() {
+fn other_layout(
+    nights: &NightFolders,
+    names: &[String],
+    (documents, place): (&str, &NightPlace),
+    dt: &str,
+) -> Option<Fault> {
+    if place.has_date() {
         return None;
     }
     let (name, layout) = names.iter().find_map(|name| Some((name, layout_of(name)?)))?;
@@ -184,15 +190,15 @@ fn is_of_night(name: &str, dt: &str) -> bool {
 }
 
 /// Returns a fault if a night has names whose month or day has other digits than the place says, such as `day=1` for `day={dd}`.
-/// `documents` is the place as the job has it.
-async fn other_digits(nights: &NightFolders, documents: &str, dt: &str) -> Result<Option<Fault>> {
+/// `place` is the place as the job has it.
+async fn other_digits(nights: &NightFolders, place: &NightPlace, dt: &str) -> Result<Option<Fault>> {
     let Some(digits) = nights.other_digits(dt).await? else { return Ok(None) };
     let reason = format!(
         "{} has no folder {}, but {}: write the place with such numbers, documents = \"{}\"; nothing was read or written",
         nights.root.url(),
         nights.name_of(dt),
         nights.with_digits(digits).name_of(dt),
-        NightPlace::parse(documents).with_digits(digits)
+        place.with_digits(digits)
     );
     Ok(Some(Fault::config("documents".to_owned(), reason)))
 }
