@@ -8,9 +8,9 @@ use nearprint_storage::{Folder, Storage, is_date};
 
 use super::formats::is_document_name;
 
-/// A part of a path of nights.
+/// A text, a slash or a number of a date in a path of nights.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PathItem {
     /// A text without `/`.
     Text(String),
     /// The end of a folder's name.
@@ -46,7 +46,7 @@ enum Field {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NightPlace {
-    parts: Vec<Part>,
+    items: Vec<PathItem>,
     /// The first placeholder that stands for nothing.
     unknown: Option<String>,
     /// The path has placeholders.
@@ -69,11 +69,11 @@ impl Digits {
         Self { two_of_month: true, two_of_day: false },
     ];
 
-    fn of(self, part: &Part) -> Part {
-        match part {
-            Part::Field(Field::Month { .. }) => Part::Field(Field::Month { padded: self.two_of_month }),
-            Part::Field(Field::Day { .. }) => Part::Field(Field::Day { padded: self.two_of_day }),
-            part => part.clone(),
+    fn of(self, item: &PathItem) -> PathItem {
+        match item {
+            PathItem::Field(Field::Month { .. }) => PathItem::Field(Field::Month { padded: self.two_of_month }),
+            PathItem::Field(Field::Day { .. }) => PathItem::Field(Field::Day { padded: self.two_of_day }),
+            item => item.clone(),
         }
     }
 }
@@ -88,7 +88,7 @@ impl Display for NightPlace {
             Field::Day { padded: true } => "{dd}",
             Field::Day { padded: false } => "{dt:%-d}",
         };
-        f.write_str(&written(&self.parts, |field| name(field).to_owned()))
+        f.write_str(&written(&self.items, |field| name(field).to_owned()))
     }
 }
 
@@ -96,7 +96,7 @@ impl NightPlace {
     /// Parses a path. What stands for nothing is left as it is: [`fault`](Self::fault) names it.
     #[must_use]
     pub fn parse(documents: &str) -> Self {
-        let mut place = Self { parts: Vec::new(), unknown: None, has_date: false };
+        let mut place = Self { items: Vec::new(), unknown: None, has_date: false };
         let mut rest = documents;
         while let Some((before, after)) = rest.split_once('{') {
             place.text(before);
@@ -116,7 +116,7 @@ impl NightPlace {
         }
         place.text(rest);
         if !place.has_date {
-            while place.parts.pop_if(|last| *last == Part::Slash).is_some() {}
+            while place.items.pop_if(|last| *last == PathItem::Slash).is_some() {}
             place.text("/dt=");
             place.form("%Y-%m-%d");
         }
@@ -132,7 +132,7 @@ impl NightPlace {
                  and {{dt:%Y%m%d}} is the night in another form, of %Y, %m, %d, %-m and %-d"
             ));
         }
-        if is_ambiguous(&self.parts) {
+        if is_ambiguous(&self.items) {
             return Some(
                 "the path has a month and a day without leading zeros and nothing between them, so several nights would have the same \
                  files: write {mm} and {dd}, or a character between them"
@@ -160,22 +160,22 @@ impl NightPlace {
     /// Returns the same path with such months and days.
     #[must_use]
     pub fn with_digits(&self, digits: Digits) -> Self {
-        Self { parts: self.parts.iter().map(|part| digits.of(part)).collect(), ..self.clone() }
+        Self { items: self.items.iter().map(|item| digits.of(item)).collect(), ..self.clone() }
     }
 
     fn fields(&self) -> impl Iterator<Item = Field> {
-        self.parts.iter().filter_map(|part| if let Part::Field(field) = part { Some(*field) } else { None })
+        self.items.iter().filter_map(|item| if let PathItem::Field(field) = item { Some(*field) } else { None })
     }
 
     fn text(&mut self, text: &str) {
         for (at, name) in text.split('/').enumerate() {
             if at > 0 {
-                self.parts.push(Part::Slash);
+                self.items.push(PathItem::Slash);
             }
-            match self.parts.last_mut() {
+            match self.items.last_mut() {
                 _ if name.is_empty() => {}
-                Some(Part::Text(before)) => before.push_str(name),
-                _ => self.parts.push(Part::Text(name.to_owned())),
+                Some(PathItem::Text(before)) => before.push_str(name),
+                _ => self.items.push(PathItem::Text(name.to_owned())),
             }
         }
     }
@@ -186,7 +186,7 @@ impl NightPlace {
             self.text(before);
             let field = FIELDS.iter().find_map(|(name, field)| Some((*field, after.strip_prefix(name)?)));
             let Some((field, rest)) = field else { break };
-            self.parts.push(Part::Field(field));
+            self.items.push(PathItem::Field(field));
             form = rest;
         }
         self.text(form);
@@ -195,7 +195,7 @@ impl NightPlace {
     /// Returns the place of a night, whose date has the form `YYYY-MM-DD`.
     #[must_use]
     pub fn of(&self, dt: &str) -> String {
-        on(&self.parts, dt)
+        on(&self.items, dt)
     }
 
     /// Returns a glob that has the nights.
@@ -206,7 +206,7 @@ impl NightPlace {
             Field::Month { padded: true } | Field::Day { padded: true } => "[0-9][0-9]".to_owned(),
             Field::Month { padded: false } | Field::Day { padded: false } => "[0-9]*".to_owned(),
         };
-        written(&self.parts, digits)
+        written(&self.items, digits)
     }
 
     /// Returns the folders of the nights. `None` means that wildcards come before the date.
@@ -214,27 +214,30 @@ impl NightPlace {
     /// # Errors
     /// The path or URL is not supported.
     pub fn nights(&self, storage: &Storage) -> Result<Option<NightFolders>> {
-        let is_field = |part: &Part| matches!(part, Part::Field(_));
-        let (Some(first), Some(last)) = (self.parts.iter().position(is_field), self.parts.iter().rposition(is_field))
+        let is_field = |item: &PathItem| matches!(item, PathItem::Field(_));
+        let (Some(first), Some(last)) = (self.items.iter().position(is_field), self.items.iter().rposition(is_field))
         else {
             return Ok(None);
         };
-        let root = self.parts[..first].iter().rposition(|part| *part == Part::Slash);
-        let end = self.parts[last..].iter().position(|part| *part == Part::Slash);
-        let dated = &self.parts[root.map_or(0, |at| at + 1)..end.map_or(self.parts.len(), |at| last + at)];
+        let root = self.items[..first].iter().rposition(|item| *item == PathItem::Slash);
+        let end = self.items[last..].iter().position(|item| *item == PathItem::Slash);
+        let dated = &self.items[root.map_or(0, |at| at + 1)..end.map_or(self.items.len(), |at| last + at)];
         let root = match root {
             None => ".".to_owned(),
             Some(0) => "/".to_owned(),
-            Some(at) => written(&self.parts[..at], |_| String::new()),
+            Some(at) => written(&self.items[..at], |_| String::new()),
         };
-        let levels: Vec<Vec<Part>> =
-            dated.split(|part| *part == Part::Slash).map(<[Part]>::to_vec).filter(|level| !level.is_empty()).collect();
+        let levels: Vec<Vec<PathItem>> = dated
+            .split(|item| *item == PathItem::Slash)
+            .map(<[PathItem]>::to_vec)
+            .filter(|level| !level.is_empty())
+            .collect();
         let before = levels.iter().flat_map(|level| {
             let dated = level.iter().rposition(is_field).unwrap_or(level.len());
             &level[..dated]
         });
-        let is_wild = |part: &Part| matches!(part, Part::Text(text) if is_wild(text));
-        if is_wild(&Part::Text(root.clone())) || before.into_iter().any(is_wild) {
+        let is_wild = |item: &PathItem| matches!(item, PathItem::Text(text) if is_wild(text));
+        if is_wild(&PathItem::Text(root.clone())) || before.into_iter().any(is_wild) {
             return Ok(None);
         }
         Ok(Some(NightFolders { root: storage.folder(&root)?, levels }))
@@ -282,19 +285,19 @@ const FIELDS: [(&str, Field); 5] = [
     ("-d", Field::Day { padded: false }),
 ];
 
-fn written(parts: &[Part], field: impl Fn(Field) -> String) -> String {
-    let part = |part: &Part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Slash => "/".to_owned(),
-        Part::Field(of) => field(*of),
+fn written(items: &[PathItem], field: impl Fn(Field) -> String) -> String {
+    let item = |item: &PathItem| match item {
+        PathItem::Text(text) => text.clone(),
+        PathItem::Slash => "/".to_owned(),
+        PathItem::Field(of) => field(*of),
     };
-    parts.iter().map(part).collect()
+    items.iter().map(item).collect()
 }
 
 /// Returns the path of a night, whose date has the form `YYYY-MM-DD`.
-fn on(parts: &[Part], dt: &str) -> String {
+fn on(items: &[PathItem], dt: &str) -> String {
     let number = |at| dt.split('-').nth(at).unwrap_or(dt);
-    written(parts, |field| {
+    written(items, |field| {
         let (at, padded) = match field {
             Field::Year => (0, true),
             Field::Month { padded } => (1, padded),
@@ -306,10 +309,10 @@ fn on(parts: &[Part], dt: &str) -> String {
 }
 
 /// Returns whether the same numbers may be a month and a day in two ways: 111 is 1 and 11, and 11 and 1.
-fn is_ambiguous(parts: &[Part]) -> bool {
+fn is_ambiguous(items: &[PathItem]) -> bool {
     const UNPADDED: [Field; 2] = [Field::Month { padded: false }, Field::Day { padded: false }];
-    let is_unpadded = |part: &Part| matches!(part, Part::Field(field) if UNPADDED.contains(field));
-    parts.windows(2).any(|pair| pair.iter().all(is_unpadded))
+    let is_unpadded = |item: &PathItem| matches!(item, PathItem::Field(field) if UNPADDED.contains(field));
+    items.windows(2).any(|pair| pair.iter().all(is_unpadded))
 }
 
 fn is_wild(text: &str) -> bool {
@@ -322,7 +325,7 @@ pub struct NightFolders {
     /// The folder above all that has a part of the date in its name.
     pub root: Folder,
     /// The names of folders, one below the other, of which the last has the last part of the date.
-    levels: Vec<Vec<Part>>,
+    levels: Vec<Vec<PathItem>>,
 }
 
 /// The numbers of a date that names have so far.
@@ -400,34 +403,34 @@ impl NightFolders {
     /// Returns the same folders with such months and days in their names.
     #[must_use]
     pub fn with_digits(&self, digits: Digits) -> Self {
-        let level = |level: &Vec<Part>| level.iter().map(|part| digits.of(part)).collect();
+        let level = |level: &Vec<PathItem>| level.iter().map(|item| digits.of(item)).collect();
         Self { root: self.root.clone(), levels: self.levels.iter().map(level).collect() }
     }
 
     /// Returns the names of the folders of a night, below the root.
     #[must_use]
     pub fn name_of(&self, dt: &str) -> String {
-        let levels: Vec<Part> = self.levels.join(&Part::Slash);
+        let levels: Vec<PathItem> = self.levels.join(&PathItem::Slash);
         on(&levels, dt)
     }
 
     /// Returns whether the names of nights have the form `COLUMN=VALUE`, as partitions of tables have them.
     #[must_use]
     pub fn are_partitions(&self) -> bool {
-        self.levels.iter().flatten().any(|part| matches!(part, Part::Text(text) if text.contains('=')))
+        self.levels.iter().flatten().any(|item| matches!(item, PathItem::Text(text) if text.contains('=')))
     }
 }
 
 impl Numbers {
     /// Returns these numbers and those that a name has. `None` if the name has another form, or other numbers.
-    fn with(mut self, level: &[Part], name: &str) -> Option<Self> {
+    fn with(mut self, level: &[PathItem], name: &str) -> Option<Self> {
         let mut rest = name;
-        for part in level {
-            match part {
-                Part::Text(text) if is_wild(text) => return Some(self),
-                Part::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                Part::Slash => {}
-                Part::Field(field) => {
+        for item in level {
+            match item {
+                PathItem::Text(text) if is_wild(text) => return Some(self),
+                PathItem::Text(text) => rest = rest.strip_prefix(text.as_str())?,
+                PathItem::Slash => {}
+                PathItem::Field(field) => {
                     let (number, digits) = match field {
                         Field::Year => (&mut self.year, 4..=4),
                         Field::Month { padded } => (&mut self.month, if *padded { 2..=2 } else { 1..=2 }),
@@ -527,13 +530,13 @@ mod tests {
                 let name = place.of(date);
                 let name = name.rsplit('/').next().unwrap_or_default();
                 let level: Vec<_> =
-                    place.parts.rsplit(|part| *part == super::Part::Slash).next().unwrap_or_default().to_vec();
+                    place.items.rsplit(|item| *item == super::PathItem::Slash).next().unwrap_or_default().to_vec();
                 let read = Numbers::default().with(&level, name).and_then(Numbers::date);
                 assert_eq!(read.as_deref(), Some(date), "{documents}");
                 assert_eq!(Numbers::default().with(&level, &format!("{name}x")), None);
             }
         }
         let two = NightPlace::parse("{yyyy}-{dt}");
-        assert_eq!(Numbers::default().with(&two.parts, "2025-2026-11-20"), None, "one year, not two");
+        assert_eq!(Numbers::default().with(&two.items, "2025-2026-11-20"), None, "one year, not two");
     }
 }
