@@ -356,14 +356,11 @@ impl RunRequest {
     /// Returns the place of the night's documents.
     pub(crate) fn night_documents(&self) -> DocumentPlace {
         match &self.documents {
-            // What a table got since a version is the night, unless the path says where the date is.
-            DocumentPlace::Pattern { versions, .. } if self.is_of_a_whole_table() => {
-                DocumentPlace::Pattern { pattern: self.documents.name().to_owned(), versions: *versions }
-            }
-            DocumentPlace::Pattern { pattern, versions } => {
+            DocumentPlace::Pattern { pattern, versions } if !self.is_of_a_whole_table() => {
                 DocumentPlace::Pattern { pattern: night_pattern(pattern, &self.dt), versions: *versions }
             }
-            list @ DocumentPlace::List(_) => list.clone(),
+            // What a table got since a version is the night, unless the path says where the date is.
+            place => place.clone(),
         }
     }
 
