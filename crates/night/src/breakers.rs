@@ -120,6 +120,22 @@ impl Breakers {
         }
     }
 
+    /// Returns the limits that are shares: the key of each below `[breakers]`, its value, and the value that turns it off.
+    #[must_use]
+    pub fn shares(&self) -> [(&'static str, f64, f64); 9] {
+        [
+            ("max_source_loss", self.max_source_loss, 1.0),
+            ("max_rate_change", self.max_rate_change, 1.0),
+            ("max_mean_lost_share", self.max_mean_lost_share, 1.0),
+            ("min_document_share", self.min_document_share, 0.0),
+            ("max_kept_fall", self.max_kept_fall, 1.0),
+            ("min_kept_share", self.min_kept_share, 0.0),
+            ("max_source_fall", self.max_source_fall, 1.0),
+            ("max_text_share", self.max_text_share, 1.0),
+            ("max_stub_share", self.max_stub_share, 1.0),
+        ]
+    }
+
     /// Checks the values of the breakers.
     ///
     /// # Errors
@@ -131,19 +147,8 @@ impl Breakers {
     /// Returns an error for each limit that is no share.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
-        let shares = [
-            ("max_source_loss", self.max_source_loss, 1),
-            ("max_rate_change", self.max_rate_change, 1),
-            ("max_mean_lost_share", self.max_mean_lost_share, 1),
-            ("min_document_share", self.min_document_share, 0),
-            ("max_kept_fall", self.max_kept_fall, 1),
-            ("min_kept_share", self.min_kept_share, 0),
-            ("max_source_fall", self.max_source_fall, 1),
-            ("max_text_share", self.max_text_share, 1),
-            ("max_stub_share", self.max_stub_share, 1),
-        ];
-        let wrong = shares.into_iter().filter(|(_, share, _)| !(0.0..=1.0).contains(share));
-        let fault = |(key, share, off): (&str, f64, u8)| {
+        let wrong = self.shares().into_iter().filter(|(_, share, _)| !(0.0..=1.0).contains(share));
+        let fault = |(key, share, off): (&str, f64, f64)| {
             let reason = format!("{share} is not a share: write a number from 0 to 1, {off} is off");
             Fault::config(format!("breakers.{key}"), reason)
         };

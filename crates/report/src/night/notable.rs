@@ -53,15 +53,18 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
         breakers.tripped(&measured).iter().map(TrippedBreaker::name).collect()
     };
     let (near, beyond) = (tripped(&breakers.near()), tripped(breakers));
-    let share = |limit: f64, off: f64| {
-        if (limit - off).abs() < f64::EPSILON { "off".to_owned() } else { percent(limit) }
+    let shares = breakers.shares();
+    let limit = |key: &str| {
+        let of_key = shares.iter().find(|(name, ..)| *name == key);
+        let on = of_key.filter(|(_, limit, off)| (limit - off).abs() >= f64::EPSILON);
+        on.map_or_else(|| "off".to_owned(), |(_, limit, _)| percent(*limit))
     };
-    let row = |key, meaning, value: Option<String>, limit| Watched {
+    let row = |key: &'static str, meaning, value: Option<String>| Watched {
         key,
         meaning,
         // What was not measured is too little to go by.
         value: value.unwrap_or_else(|| "too little to go by".to_owned()),
-        limit,
+        limit: limit(key),
         standing: match () {
             () if beyond.contains(&key) => Closeness::Beyond,
             () if near.contains(&key) => Closeness::Near,
@@ -84,7 +87,6 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
                 .worst_sources
                 .first()
                 .map(|worst| format!("{} of {}", percent(worst.loss), named_source(&worst.source))),
-            share(breakers.max_source_loss, 1.0),
         ),
         row(
             "max_rate_change",
@@ -93,25 +95,21 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
                 .drop_rate
                 .as_ref()
                 .map(|rate| format!("{} ({} → {})", percent(rate.change), percent(rate.median), percent(rate.share))),
-            share(breakers.max_rate_change, 1.0),
         ),
         row(
             "max_mean_lost_share",
             "what a near-duplicate lost on average",
             measured.lost_share.as_ref().map(|loss| percent(loss.mean)),
-            share(breakers.max_mean_lost_share, 1.0),
         ),
         row(
             "min_document_share",
             "the documents as a share of the median of the nights before",
             measured.documents.as_ref().map(|documents| percent(documents.share)),
-            share(breakers.min_document_share, 0.0),
         ),
         row(
             "max_kept_fall",
             "the fall of the share of kept documents, or of different texts, against the median of the nights before",
             measured.fallen.as_ref().map(fall),
-            share(breakers.max_kept_fall, 1.0),
         ),
         row(
             "max_source_fall",
@@ -120,13 +118,11 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
                 let source = fallen.source.as_deref().unwrap_or(NO_SOURCE);
                 format!("{} of {}", fall(fallen), named_source(source))
             })),
-            share(breakers.max_source_fall, 1.0),
         ),
         row(
             "min_kept_share",
             "the smaller share of kept documents and of different texts, where there is no such median",
             measured.smallest.as_ref().map(|small| percent(small.share)),
-            share(breakers.min_kept_share, 0.0),
         ),
         row(
             "max_text_share",
@@ -137,14 +133,8 @@ pub(super) fn watched(night: &NightReport) -> Vec<Watched> {
                     .as_ref()
                     .map(|text| format!("{} of {}", percent(text.share), named_source(&text.source))),
             ),
-            share(breakers.max_text_share, 1.0),
         ),
-        row(
-            "max_stub_share",
-            "the share of stubs",
-            measured.stubs.as_ref().map(|stubs| percent(stubs.share)),
-            share(breakers.max_stub_share, 1.0),
-        ),
+        row("max_stub_share", "the share of stubs", measured.stubs.as_ref().map(|stubs| percent(stubs.share))),
     ]
 }
 
