@@ -18,8 +18,8 @@ use nearprint_storage::{IfExists, InputFile, Progress, Storage, in_pool};
 use nearprint_store::JoinedNights;
 use nearprint_tasks::{
     CollectPolicy, Collecting, FileNote, FileReading, FingerprintContext, FingerprintSpec, FingerprintTask, Form,
-    KeepKey, QueryBatch, RowColumns, SentWords, SkipReason, TaskBatch, TaskBatches, TextOf, Weighed, WordSpill,
-    fingerprint_task, received,
+    InOrder, KeepKey, QueryBatch, RowColumns, SentWords, SkipReason, TaskBatch, TaskBatches, TextOf, Weighed,
+    WordSpill, fingerprint_task, received,
 };
 use nearprint_tokenize::Resources as AnalyzerResources;
 use rayon::prelude::*;
@@ -265,21 +265,8 @@ pub async fn fingerprint_documents(
     let (on_duplicate_id, max_repeated_ids) = (input.on_duplicate_id, input.max_repeated_ids);
     let policy = CollectPolicy { on_duplicate_id, is_setting: true, max_repeated_ids, left_out };
     let mut in_order = collecting.in_order(&policy, |file| urls.of(file.into()).to_owned())?;
-    if let Some(TextsOfRevisits { earlier, published }) = earlier {
-        let lists = [(Some(earlier), TextOf::Named), (published, TextOf::Itself)];
-        for (nights, of) in lists.into_iter().filter_map(|(nights, of)| Some((nights?, of))) {
-            let wanted: Vec<&str> = in_order.wanted(of).into_iter().collect();
-            if !wanted.is_empty() {
-                match nights.newest_texts(&wanted).await {
-                    Ok(texts) => in_order.add(&texts, of)?,
-                    // The night itself is being made again, perhaps because it is damaged.
-                    Err(error) if of == TextOf::Itself && error.kind() == ErrorKind::BadData => {
-                        tracing::warn!(%error, "texts of revisits that the night had are unknown");
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
+    if let Some(earlier) = earlier {
+        add_texts(&mut in_order, earlier).await?;
     }
     let n_passed_revisits = in_order.n_passed_revisits();
     let batch = in_order.finish()?;
@@ -290,6 +277,26 @@ pub async fn fingerprint_documents(
     refuse_nothing_read(&bad_files, counts.n_files)?;
     warn(&bad_files, &counts);
     Ok(Fingerprinted { batch, counts, texts, documents, urls, notes })
+}
+
+/// Gives revisits the texts that nights of the store have.
+async fn add_texts(in_order: &mut InOrder<'_>, texts: TextsOfRevisits<'_>) -> Result<()> {
+    for (nights, of) in [(Some(texts.earlier), TextOf::Named), (texts.published, TextOf::Itself)] {
+        let Some(nights) = nights else { continue };
+        let wanted: Vec<&str> = in_order.wanted(of).into_iter().collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        match nights.newest_texts(&wanted).await {
+            Ok(texts) => in_order.add(&texts, of)?,
+            // The night itself is being made again, perhaps because it is damaged.
+            Err(error) if of == TextOf::Itself && error.kind() == ErrorKind::BadData => {
+                tracing::warn!(%error, "texts of revisits that the night had are unknown");
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// What all readings of the documents share.
