@@ -1,6 +1,7 @@
 //! The summary of a night for people.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
 
 use nearprint_explain::legible;
 use nearprint_fault::percent;
@@ -49,19 +50,26 @@ pub(super) fn line(night: &RunSummary) -> String {
     )
 }
 
+/// Writes a number and what it counts.
+fn row(out: &mut String, name: &str, n: u64, note: impl Display) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "  {name:<10} {:>12}{note}", grouped(n));
+}
+
+/// Writes a number that is not 0 and what it counts.
+fn row_of_some(out: &mut String, name: &str, n: u64, note: impl Display) {
+    if n > 0 {
+        row(out, name, n, note);
+    }
+}
+
 fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) {
     let documents = &counts.documents;
-    let mut line = |name: &str, n: u64, note: String| {
-        let _ = writeln!(out, "  {name:<10} {:>12}{note}", grouped(n));
-    };
-    line("documents", documents.n_documents, format!("  in {}", counted(documents.n_files, "file")));
-    if counts.n_same_id > 0 {
-        let states = if counts.n_same_id == 1 { "its earlier state" } else { "their earlier states" };
-        let but = if counts.n_stubs() > 0 { ", but for stubs" } else { "" };
-        let by_text =
-            [recrawled(counts), format!("in place of {states}{but}")].into_iter().filter(|part| !part.is_empty());
-        line("recrawled", counts.n_same_id, format!("  {}", by_text.collect::<Vec<_>>().join(", ")));
-    }
+    row(out, "documents", documents.n_documents, format!("  in {}", counted(documents.n_files, "file")));
+    let states = if counts.n_same_id == 1 { "its earlier state" } else { "their earlier states" };
+    let but = if counts.n_stubs() > 0 { ", but for stubs" } else { "" };
+    let by_text = [recrawled(counts), format!("in place of {states}{but}")].into_iter().filter(|text| !text.is_empty());
+    row_of_some(out, "recrawled", counts.n_same_id, format!("  {}", by_text.collect::<Vec<_>>().join(", ")));
     let of_nights = match (counts.n_same_id, counts.n_stubs()) {
         (0, _) => "documents of earlier nights",
         (_, 0) => "documents that only earlier nights have",
@@ -70,26 +78,20 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     };
     let of_references = if references.is_empty() { "" } else { ", and those of references" };
     if counts.n_existing > 0 || !references.is_empty() {
-        line("earlier", counts.n_existing, format!("  {of_nights}{of_references}, compared with these"));
+        let note = format!("  {of_nights}{of_references}, compared with these");
+        row(out, "earlier", counts.n_existing, note);
     }
     for JoinedReference { store, commit, n_nights, n_existing, .. } in references {
         let note = format!("  of these from {}, {} at commit {commit}", legible(store), counted(*n_nights, "night"));
-        line("reference", *n_existing, note);
+        row(out, "reference", *n_existing, note);
     }
     let pairs = &counts.pairs;
-    line(
-        "pairs",
-        pairs.n_pairs,
-        format!(
-            "  {} with earlier nights, {} within this one",
-            grouped(pairs.n_new_existing),
-            grouped(pairs.n_new_new)
-        ),
-    );
+    let (earlier, within) = (grouped(pairs.n_new_existing), grouped(pairs.n_new_new));
+    row(out, "pairs", pairs.n_pairs, format!("  {earlier} with earlier nights, {within} within this one"));
     if let Some(judge) = counts.judge.filter(|judge| judge.n_undecided > 0) {
         let (read, undecided) = (counted(judge.n_read, "pair"), grouped(judge.n_undecided));
         let note = format!("  alike of {read} of texts that were read; sketches left {undecided} undecided");
-        line("judged", judge.n_edited + judge.n_contained, note);
+        row(out, "judged", judge.n_edited + judge.n_contained, note);
     }
     let decisions = &counts.decisions;
     let reasons = |prefix: &str| {
@@ -97,61 +99,48 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
         let listed: Vec<String> = named.map(|(name, n)| format!("{} {name}", grouped(*n))).collect();
         if listed.is_empty() { String::new() } else { format!("  {}", listed.join(", ")) }
     };
-    line("keep", decisions.n_keep, reasons("keep_"));
+    row(out, "keep", decisions.n_keep, reasons("keep_"));
     let dropped = reasons("drop_");
     let share = match decisions.n_drop {
         0 => String::new(),
         n => format!("{}; {} of the documents", dropped, percent(share_of(n, documents.n_documents))),
     };
-    line("drop", decisions.n_drop, share);
-    line("skip", decisions.n_skip, reasons("skip_"));
-    if decisions.n_superseded > 0 {
-        let note = "  earlier kept documents in fuller ones of this night";
-        line("superseded", decisions.n_superseded, note.to_owned());
-    }
-    if documents.n_too_short > 0 {
-        // A reason without documents is not listed.
-        let n_kept = decisions.by_reason.get("keep_too_short").copied().unwrap_or_default();
-        let n_dropped = documents.n_too_short.saturating_sub(n_kept);
-        let (kept, dropped) = (grouped(n_kept), grouped(n_dropped));
-        let note = format!("  below the feature floor, compared as whole texts: {kept} kept, {dropped} dropped");
-        line("short", documents.n_too_short, note);
-    }
+    row(out, "drop", decisions.n_drop, share);
+    row(out, "skip", decisions.n_skip, reasons("skip_"));
+    let note = "  earlier kept documents in fuller ones of this night";
+    row_of_some(out, "superseded", decisions.n_superseded, note);
+    // A reason without documents is not listed.
+    let n_kept = decisions.by_reason.get("keep_too_short").copied().unwrap_or_default();
+    let (kept, dropped) = (grouped(n_kept), grouped(documents.n_too_short.saturating_sub(n_kept)));
+    let note = format!("  below the feature floor, compared as whole texts: {kept} kept, {dropped} dropped");
+    row_of_some(out, "short", documents.n_too_short, note);
     let largest = match decisions.largest_cluster {
         0 => String::new(),
         n => format!("; the largest has {}", grouped(n)),
     };
-    line("clusters", decisions.n_clusters, format!("  within this night, of two or more{largest}"));
-    if documents.n_passed_records > 0 {
-        let by_reason =
-            documents.passed_records_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
-        let note = format!("  records that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
-        line("passed over", documents.n_passed_records, note);
-    }
-    if documents.n_repeated_ids > 0 {
-        let rows = if documents.n_repeated_ids == 1 { "row that repeats" } else { "rows that repeat" };
-        line(
-            "repeated",
-            documents.n_repeated_ids,
-            format!("  {rows} the id of another one, left out by on_duplicate_id"),
-        );
-    }
-    if documents.n_revisits > 0 {
-        let note = "  documents by revisit records, with texts of other records".to_owned();
-        line("revisits", documents.n_revisits, note);
-    }
-    if documents.n_unknown_revisits > 0 {
-        let note = "  revisit records whose texts are unknown; the dataset quarantine lists them".to_owned();
-        line("unknown", documents.n_unknown_revisits, note);
-    }
-    if documents.n_bad_rows > 0 {
-        let by_reason = documents.bad_rows_by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
-        let note = format!("  rows that are no documents: {}", by_reason.collect::<Vec<_>>().join(", "));
-        line("quarantine", documents.n_bad_rows, note);
-    }
-    if documents.n_bad_files > 0 {
-        line("bad files", documents.n_bad_files, "  passed over; the manifest lists them".to_owned());
-    }
+    row(out, "clusters", decisions.n_clusters, format!("  within this night, of two or more{largest}"));
+    inputs(out, counts);
+}
+
+/// Writes what else the inputs had: revisits, and what is no document.
+fn inputs(out: &mut String, counts: &RunCounts) {
+    let documents = &counts.documents;
+    let listed = |by_reason: &BTreeMap<String, u64>| {
+        let named = by_reason.iter().map(|(reason, n)| format!("{} {reason}", grouped(*n)));
+        named.collect::<Vec<_>>().join(", ")
+    };
+    let note = format!("  records that are no documents: {}", listed(&documents.passed_records_by_reason));
+    row_of_some(out, "passed over", documents.n_passed_records, note);
+    let rows = if documents.n_repeated_ids == 1 { "row that repeats" } else { "rows that repeat" };
+    let note = format!("  {rows} the id of another one, left out by on_duplicate_id");
+    row_of_some(out, "repeated", documents.n_repeated_ids, note);
+    let note = "  documents by revisit records, with texts of other records";
+    row_of_some(out, "revisits", documents.n_revisits, note);
+    let note = "  revisit records whose texts are unknown; the dataset quarantine lists them";
+    row_of_some(out, "unknown", documents.n_unknown_revisits, note);
+    let note = format!("  rows that are no documents: {}", listed(&documents.bad_rows_by_reason));
+    row_of_some(out, "quarantine", documents.n_bad_rows, note);
+    row_of_some(out, "bad files", documents.n_bad_files, "  passed over; the manifest lists them");
 }
 
 /// Says how many documents any keep order could keep, and what other rules would drop.
