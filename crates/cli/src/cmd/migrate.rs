@@ -12,8 +12,9 @@ use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::night_request::{held, migration_request, run_night, stopped};
+use super::night_request::{held, migration_request, run_night};
 use super::night_text::line;
+use super::run_stale::outcome;
 use super::{Outcome, Session, counted};
 use crate::args::{Global, MigrateArgs};
 use crate::command_line::command_line;
@@ -56,13 +57,7 @@ pub(super) fn migrate(global: &Global, args: &MigrateArgs, engine: Option<&Arc<d
         (false, false) => Some(command_line(["run", "--config", &*config, "--stale"])),
     };
     let report = session.report("store migrate", status, &done, text(&done, dry_run)).then(next);
-    let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
-    let failure = match (failed, last) {
-        (Some((dt, error)), _) => session.failure(error).with(|fault| fault.within(format!("{dt}: "))),
-        (None, Some(night)) => stopped(session.spent(), night),
-        (None, None) => return Ok(report),
-    };
-    Ok(report.but(failure))
+    outcome(&session, report, failed, &done.nights)
 }
 
 /// Makes one night after another. A night that fails ends it, and is returned with its error.

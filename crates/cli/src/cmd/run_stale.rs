@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::night_request::{held, job_of, lock_of, refuse_lock, request, run_night, stopped};
 use super::night_text::line;
 use super::stale_files::NightlyFiles;
-use super::{Outcome, Session, counted};
+use super::{Outcome, Report, Session, counted};
 use crate::args::{Global, RunArgs};
 use crate::beside::Beside;
 use crate::command_line::command_line;
@@ -66,7 +66,18 @@ pub(super) fn run_stale(
         command_line(["check", "--config", &*config])
     });
     let report = session.report("run", "done", &done, text(&done)).then(next);
-    let last = done.nights.last().filter(|night| night.status == RunStatus::Stopped);
+    outcome(&session, report, failed, &done.nights)
+}
+
+/// Returns the report of nights that were made one after another. If one failed, or a breaker stopped the last one, the command
+/// failed.
+pub(super) fn outcome(
+    session: &Session,
+    report: Report,
+    failed: Option<(String, Fault)>,
+    nights: &[RunSummary],
+) -> Outcome {
+    let last = nights.last().filter(|night| night.status == RunStatus::Stopped);
     let failure = match (failed, last) {
         (Some((dt, error)), _) => session.failure(error).with(|fault| fault.within(format!("{dt}: "))),
         (None, Some(night)) => stopped(session.spent(), night),
