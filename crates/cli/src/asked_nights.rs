@@ -2,7 +2,6 @@
 //! its store. They become dates before a command begins, so no command knows these words.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use nearprint_storage::Storage;
 use tokio::runtime::Builder;
 
 use crate::args::{AskedNights, Command};
@@ -76,7 +75,7 @@ fn date_in(now: DateTime<Utc>, zone: chrono_tz::Tz, days_before: u64) -> Result<
 
 /// Returns the newest night of a store. The runtime is one of its own, because that of the command does not exist yet.
 fn latest(job: &JobConfig, store: String) -> Result<String, Failure> {
-    let storage = Storage::new(job.s3()).below(job.folder().base()).within(job.roots());
+    let storage = job.storage();
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(crate::exit_code::LOCAL_IO, format!("no runtime: {error}")))?;
     let found = runtime.block_on(nearprint_night::latest_night(&storage, &store));

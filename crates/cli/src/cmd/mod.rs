@@ -135,7 +135,7 @@ impl Session {
     fn within(embedding: Embedding, job: &JobConfig, global: &Global) -> Self {
         Self {
             embedding,
-            storage: Storage::new(job.s3()).below(job.folder().base()).within(job.roots()),
+            storage: job.storage(),
             folder: job.folder().clone(),
             resources: job.resources(global),
             progress: Progress::default(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nearprint_fault::Fault;
-use nearprint_storage::Roots;
+use nearprint_storage::{Roots, Storage};
 
 use super::JobConfig;
 use crate::exit_code::Failure;
@@ -79,8 +79,13 @@ impl JobConfig {
         self
     }
 
+    /// Returns the storage by which a command with this job accesses its places.
+    pub fn storage(&self) -> Storage {
+        Storage::new(self.s3()).below(self.folder.base()).within(self.roots())
+    }
+
     /// Returns the places that a command with this job may access.
-    pub fn roots(&self) -> Roots {
+    fn roots(&self) -> Roots {
         Roots { roots: self.roots.clone(), clone_roots: self.clone_roots.clone() }
     }
 
