@@ -110,10 +110,7 @@ async fn state(root: &Folder, version: Option<u64>, setting: &'static str) -> Re
         names.newest().ok_or_else(|| no_version("at all: name the folder that a writer of Delta tables made"))?;
     let version = version.unwrap_or(newest);
     if version > newest {
-        return Err(Fault::config(
-            setting.to_owned(),
-            format!("{} has no version {version}: the newest is {newest}", root.url()),
-        ));
+        return Err(Fault::config(setting, format!("{} has no version {version}: the newest is {newest}", root.url())));
     }
     let (mut state, mut first) = (LogState::default(), 0);
     if let Some((at, parts)) = names.checkpoint(version) {

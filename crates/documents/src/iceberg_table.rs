@@ -184,7 +184,7 @@ fn snapshot<'a>(
             let named: Vec<String> = shown.iter().map(i64::to_string).collect();
             let more = if shown.len() < there.len() { "the newest are " } else { "it has " };
             let reason = format!("{} has no snapshot {id}: {more}{}", root.url(), named.join(", "));
-            Fault::config(setting.to_owned(), reason)
+            Fault::config(setting, reason)
         }
         None => damaged(root, TableFormat::Iceberg, "its metadata lack the current snapshot"),
     })

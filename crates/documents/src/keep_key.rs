@@ -33,7 +33,7 @@ impl KeepKey {
             [column] | [column, "asc"] => Ok(Self { column: column.to_owned(), descending: false }),
             [column, "desc"] => Ok(Self { column: column.to_owned(), descending: true }),
             _ => Err(Fault::config(
-                "keep".to_owned(),
+                "keep",
                 format!("'{text}' is not 'column', which means 'column asc', nor 'column asc' or 'column desc'"),
             )),
         }

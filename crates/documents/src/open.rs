@@ -625,7 +625,7 @@ fn of_partition_column(error: Fault, table: Option<&FoundTable>) -> Fault {
 async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) -> Result<()> {
     let refused = |what: &str| {
         let reason = format!("the documents are {what}, and no folder that could hold {marker}");
-        Fault::config("require_marker".to_owned(), reason)
+        Fault::config("require_marker", reason)
     };
     let pattern = match place {
         DocumentPlace::Pattern { pattern, .. } if !pattern.contains(['*', '?', '[']) => pattern,

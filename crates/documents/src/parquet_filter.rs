@@ -136,7 +136,7 @@ impl Copy {
 fn flags_schema(parquet: &ParquetFile, id: &str) -> Result<(Arc<Type>, Vec<usize>)> {
     if id == KEEP {
         return Err(Fault::config(
-            "id_column".to_owned(),
+            "id_column",
             words![
                 format!("the flags have a column '{KEEP}' too: filter without "),
                 key("flag"),
@@ -150,7 +150,7 @@ fn flags_schema(parquet: &ParquetFile, id: &str) -> Result<(Arc<Type>, Vec<usize
     let leaf = (0..schema.num_columns()).find(is_id);
     let leaf = leaf.ok_or_else(|| {
         let lies = format!("column '{id}' lies in another column, or has columns inside: filter without ");
-        Fault::config("id_column".to_owned(), words![lies, key("flag")])
+        Fault::config("id_column", words![lies, key("flag")])
     })?;
     let keep = Type::primitive_type_builder(KEEP, PhysicalType::BOOLEAN).with_repetition(Repetition::REQUIRED).build();
     let fields = vec![schema.get_column_root_ptr(leaf), Arc::new(keep.map_err(of_parquet)?)];

@@ -208,7 +208,7 @@ async fn find(storage: &Storage, pattern: &str, versions: TableVersions) -> Resu
             key(setting),
             " out"
         ];
-        return Err(Fault::config(setting.to_owned(), reason));
+        return Err(Fault::config(setting, reason));
     }
     refuse_unreadable(pattern, &listing).await?;
     Ok(FoundFiles::new(listing.files, listing.unusable))

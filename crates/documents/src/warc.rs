@@ -43,7 +43,7 @@ pub fn open(file: InputFile, columns: DocumentColumns, _: ReadContext) -> Opened
 /// # Errors
 /// The selector is none that is understood.
 pub fn extractor(mode: &HtmlText) -> Result<Extractor> {
-    let refused = |e: nearprint_html::HtmlError| Fault::config("html_text".to_owned(), e.to_string());
+    let refused = |e: nearprint_html::HtmlError| Fault::config("html_text", e.to_string());
     Extractor::try_new(mode).map_err(refused)
 }
 

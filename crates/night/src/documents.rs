@@ -181,7 +181,7 @@ fn other_layout(
         nights.name_of(dt),
         documents.trim_end_matches('/')
     );
-    Some(Fault::config("documents".to_owned(), reason))
+    Some(Fault::config("documents", reason))
 }
 
 /// Returns whether a folder's name is that of a night with its whole date in another form.
@@ -200,7 +200,7 @@ async fn other_digits(nights: &NightFolders, place: &NightPlace, dt: &str) -> Re
         nights.with_digits(digits).name_of(dt),
         place.with_digits(digits)
     );
-    Ok(Some(Fault::config("documents".to_owned(), reason)))
+    Ok(Some(Fault::config("documents", reason)))
 }
 
 async fn no_root(nights: &NightFolders) -> Fault {
@@ -212,7 +212,7 @@ async fn no_root(nights: &NightFolders) -> Fault {
         let reason = format!(
             "{url} is no folder: name the folder that has the nights' folders dt=DATE, or put {{dt}} where a path has the date"
         );
-        return Fault::config("documents".to_owned(), reason);
+        return Fault::config("documents", reason);
     }
     nights_missing(&url)
 }

@@ -151,7 +151,7 @@ pub(crate) fn refuse_written(storage: &Storage, names: &[String], written: &Writ
 fn origin_of(position: usize) -> Result<Origin> {
     let too_many = || {
         let reason = format!("there are more than {}: merge some of the stores", Origin::MAX_REFERENCES);
-        Fault::config("references".to_owned(), reason)
+        Fault::config("references", reason)
     };
     Origin::reference(position).ok_or_else(too_many)
 }
@@ -161,5 +161,5 @@ fn own_store(name: &str) -> Fault {
 }
 
 fn refused(name: &str, why: &str) -> Fault {
-    Fault::config("references".to_owned(), format!("'{}' {why}", redact(name)))
+    Fault::config("references", format!("'{}' {why}", redact(name)))
 }

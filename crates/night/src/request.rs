@@ -175,7 +175,7 @@ impl RunRequest {
     /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if it is not a number from 0 to 1, or below 1 where
     /// the lost share is not known.
     pub(crate) fn loss_limit(&self) -> Result<LossLimit> {
-        let refused = |reason: String| Err(Fault::config("max_lost_share".to_owned(), reason));
+        let refused = |reason: String| Err(Fault::config("max_lost_share", reason));
         let compares = self.profile.join.max_sketch_distance.is_some();
         let known = compares && self.clusters == ClusterRule::Star;
         match self.max_lost_share {

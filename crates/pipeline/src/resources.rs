@@ -48,7 +48,7 @@ impl Resources {
     /// Returns the kernel to use.
     pub(crate) fn join_kernel(&self) -> Result<Kernel> {
         let Some(wanted) = &self.kernel else { return Ok(Kernel::best()) };
-        let unknown = |error: JoinError| Fault::config("kernel".to_owned(), error.to_string());
+        let unknown = |error: JoinError| Fault::config("kernel", error.to_string());
         Ok(Kernel::try_new(wanted.parse().map_err(unknown)?)?)
     }
 

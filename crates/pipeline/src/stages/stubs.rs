@@ -62,7 +62,7 @@ impl StubRules {
             return Ok(());
         }
         let reason = format!("{} is not a share: write a number from 0 to 1, 1 is off", self.min_share);
-        Err(Fault::config("stubs.min_share".to_owned(), reason))
+        Err(Fault::config("stubs.min_share", reason))
     }
 }
 

@@ -286,7 +286,7 @@ pub async fn read_part(from: &LocalPath, start: u64, n_bytes: u64) -> Result<Byt
 
 /// Returns whether an endpoint is reached without TLS. That is refused beyond loopback, unless `allow_http` is set.
 fn plain_http(endpoint: &str, allow_http: bool) -> Result<bool> {
-    let refused = |reason: &str| Fault::config("s3.endpoint".to_owned(), reason.to_owned());
+    let refused = |reason: &str| Fault::config("s3.endpoint", reason.to_owned());
     let form = "write it as https://host:port";
     let (scheme, rest) = endpoint.split_once("://").ok_or_else(|| refused(form))?;
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);
