@@ -14,13 +14,13 @@ pub struct ExplainArgs {
     /// One id: what each night of the store decided about the document; two or more: why their texts are near-duplicates
     #[arg(value_name = "ID", num_args = 1.., required_unless_present_any = ["text", "text_file"], conflicts_with_all = ["text", "text_file"])]
     pub ids: Vec<String>,
-    /// Documents: file, folder, glob, s3:// prefix or Delta table [default: the job file's, of all nights]
+    /// Documents: file, folder, glob, s3:// prefix, Delta or Iceberg table [default: the job file's, of all nights]
     #[arg(long, value_name = "PATH", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = place)]
     pub documents: Option<Given>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
     #[arg(long, value_name = "FILE", group = "place", requires = "ids", conflicts_with_all = ["text", "text_file"], value_parser = local_path())]
     pub files_from: Option<PathBuf>,
-    /// Version of the Delta table that --documents names [default: the newest]
+    /// Version of the Delta table, or snapshot of the Iceberg table, that --documents names [default: the newest]
     #[arg(long, value_name = "N", requires = "documents", conflicts_with_all = ["files_from", "text", "text_file"])]
     pub documents_version: Option<u64>,
     /// A text, instead of a document; may be repeated

@@ -74,13 +74,13 @@ impl From<OnDuplicateId> for DuplicateIds {
 /// The place of the documents.
 #[derive(Debug, Clone, Args)]
 pub struct DocumentsArgs {
-    /// Documents: file, folder, glob, s3:// prefix or Delta table
+    /// Documents: file, folder, glob, s3:// prefix, Delta or Iceberg table
     #[arg(long, value_name = "PATH", value_parser = place, required_unless_present = "files_from")]
     pub documents: Option<Given>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
     #[arg(long, value_name = "FILE", value_parser = local_path(), conflicts_with = "documents")]
     pub files_from: Option<PathBuf>,
-    /// Version of the Delta table that --documents names [default: the newest]
+    /// Version of the Delta table, or snapshot of the Iceberg table, that --documents names [default: the newest]
     #[arg(long, value_name = "N", requires = "documents", conflicts_with = "files_from")]
     pub documents_version: Option<u64>,
 }

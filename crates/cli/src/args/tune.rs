@@ -11,13 +11,13 @@ use crate::place::{Given, place};
 
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
-    /// Documents to draw pairs from: file, folder, glob, s3:// prefix or Delta table
+    /// Documents to draw pairs from: file, folder, glob, s3:// prefix, Delta or Iceberg table
     #[arg(long, value_name = "PATH", group = "place", requires = "sheet", value_parser = place)]
     pub documents: Option<Given>,
     /// Read the documents' paths or URLs from FILE, one a line; `-`: standard input
     #[arg(long, value_name = "FILE", group = "place", requires = "sheet", value_parser = local_path())]
     pub files_from: Option<PathBuf>,
-    /// Version of the Delta table that --documents names [default: the newest]
+    /// Version of the Delta table, or snapshot of the Iceberg table, that --documents names [default: the newest]
     #[arg(long, value_name = "N", requires = "documents", conflicts_with = "files_from")]
     pub documents_version: Option<u64>,
     /// Write the drawn pairs to this file, ready to be labelled

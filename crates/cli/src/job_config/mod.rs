@@ -45,7 +45,7 @@ pub struct JobConfig {
     /// The folder of the crawl, whose nights are in folders `dt=DATE`, or a path with the date: `{dt}`, `{yyyy}/{mm}/{dd}`.
     #[schemars(schema_with = "path", extend("x-digest" = "night"))]
     pub documents: Option<String>,
-    /// The version of the Delta table of documents. Without it, the newest is read.
+    /// The version of the Delta table, or the snapshot of the Iceberg table, of documents. Without it, the newest is read.
     #[schemars(extend("x-digest" = "night"))]
     pub documents_version: Option<u64>,
     /// The fingerprints of all earlier nights.
@@ -171,7 +171,7 @@ pub struct JobConfig {
     /// The places in which everything that is read must lie, and store and output.
     #[schemars(schema_with = "paths", extend("x-digest" = "none"))]
     roots: Vec<String>,
-    /// The other places in which the log of a Delta table of documents may name files.
+    /// The other places in which the log of a Delta table, or the metadata of an Iceberg table, may name files.
     #[schemars(schema_with = "paths", extend("x-digest" = "none"))]
     clone_roots: Vec<String>,
     /// Whether nobody else ever writes to the store.

@@ -192,7 +192,7 @@ mod tests {
         ("tokenize.tokenizer.ngram", "the same"),
         ("store", "another store has other nights"),
         ("output", "a store has its nights in one output"),
-        ("documents_version", "only Delta tables have versions; their files are inputs of the night"),
+        ("documents_version", "only tables have versions; their files are inputs of the night"),
     ];
 
     /// Another value of a key than its default.
