@@ -373,7 +373,7 @@ fn a_night_with_a_small_share_of_the_usual_documents_is_stopped() {
     documents(&night, DT, &few("few", 3));
     let done = night.run(DT, &[]);
     expect_stopped(&night, &done, "min_document_share", "--min-document-share");
-    let share = "3 documents, the median of the nights before is 40, 10.0 % of it is the least";
+    let share = "3 documents; the median of the nights before is 40, and a night must have at least 10.0 % of it";
     assert!(done.error().contains(share), "{}", done.stderr);
     let evidence = &done.json()["breakers"][0]["evidence"];
     assert_eq!((evidence["n_documents"].as_u64(), evidence["n_nights"].as_u64()), (Some(3), Some(4)), "{evidence}");

@@ -162,10 +162,10 @@ pub fn not_all_new(url: &str, by: &str, file: &str, older: Option<impl Display>,
     let reason = words![
         format!(
             "{url}: {by} wrote rows that the table may have had before into new files, such as {file}, as OPTIMIZE and \
-             rewrite_data_files do, so these do not tell what was added: name the partition of the night and leave this out, or set "
+             rewrite_data_files do, so these do not tell what was added: name the partition of the night and leave "
         ),
         key(SINCE),
-        format!(" to {newer} for what was added later"),
+        format!(" out, or set it to {newer} for what was added later"),
     ];
     let earlier = older
         .map(|older| words![", and ", key("documents_version"), format!(" to {older} for what was added earlier")]);

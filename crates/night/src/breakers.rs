@@ -339,7 +339,7 @@ impl TrippedBreaker {
             Evidence::SourceLoss(LossySources { worst: SourceLoss { source, n_documents, n_near, .. }, .. }) => {
                 let source = of_source(source);
                 format!(
-                    "{n_near} of {n_documents} documents {source} are dropped as near-duplicates, {} of them is allowed",
+                    "{n_near} of {n_documents} documents {source} are dropped as near-duplicates, at most {} of them may be",
                     percent(limit)
                 )
             }
@@ -349,7 +349,7 @@ impl TrippedBreaker {
                 percent(limit)
             ),
             Evidence::DocumentShare(DocumentShare { n_documents, median, .. }) => format!(
-                "{n_documents} documents, the median of the nights before is {median}, {} of it is the least",
+                "{n_documents} documents; the median of the nights before is {median}, and a night must have at least {} of it",
                 percent(limit)
             ),
             Evidence::KeptFall(fallen) | Evidence::SourceFall(fallen) => {
@@ -364,21 +364,21 @@ impl TrippedBreaker {
                 )
             }
             Evidence::KeptShare(small) => format!(
-                "{} of {} documents {}, {} is the least while fewer than {MIN_TRAILING_NIGHTS} earlier nights can be compared",
+                "{} of {} documents {}; the limit is {} while fewer than {MIN_TRAILING_NIGHTS} earlier nights can be compared",
                 percent(small.share),
                 small.n_documents,
                 small.of.words(),
                 percent(limit)
             ),
             Evidence::TextShare(LargestText { source, n_documents, n_of_text, .. }) => format!(
-                "{n_of_text} of {n_documents} documents {} have one text, {} of them is allowed",
+                "{n_of_text} of {n_documents} documents {} have one text, at most {} of them may have it",
                 of_source(source),
                 percent(limit)
             ),
             Evidence::StubShare(StubShare { n_documents, n_stubs, ids, .. }) => {
                 let ids: Vec<String> = ids.iter().map(|id| format!("'{id}'")).collect();
                 format!(
-                    "{n_stubs} of {n_documents} documents are stubs, {} of them is allowed; they answer like {}",
+                    "{n_stubs} of {n_documents} documents are stubs, at most {} of them may be; they answer like {}",
                     percent(limit),
                     ids.join(", ")
                 )

@@ -95,7 +95,10 @@ async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
         Err(_) => return,
     };
     for name in names.iter().filter_map(|name| name.strip_prefix("dt=")).filter(|dt| !is_date(dt)) {
-        tracing::warn!("{documents}/dt={}: not a date like 2026-11-20, in no night", name.escape_debug());
+        tracing::warn!(
+            "{documents}/dt={} is not a date like 2026-11-20, so its files belong to no night",
+            name.escape_debug()
+        );
     }
 }
 

@@ -135,7 +135,7 @@ async fn write_changes(
         let table = log.table().url();
         tracing::warn!(
             table,
-            "its log is gone: restore it, or move the folder away; no set of changes is added before"
+            "its log is gone: restore it, or move the folder away; until then, nearprint adds no set of changes"
         );
         return Ok(true);
     }

@@ -282,7 +282,7 @@ fn hugging_face(url: &str, rest: &str) -> String {
     let (owner, name) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
     let name = name.split('@').next().unwrap_or_default();
     format!(
-        "{url}: datasets of Hugging Face are not read from there: download it with \
+        "{url}: nearprint does not read datasets from Hugging Face itself: download this one with \
          `hf download {owner}/{name} --repo-type dataset --local-dir {name}`, and name the folder {name}"
     )
 }

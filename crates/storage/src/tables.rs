@@ -57,7 +57,7 @@ impl TablePlace {
 pub(crate) fn warn_of_unknown(url: &str, marks: &str) {
     tracing::warn!(
         "{url}: cannot tell whether this is a table, because listing {marks} there is forbidden. If it is one, rows that it \
-         removed are read with the others: allow to list these names"
+         removed are read with the others: allow listing these names"
     );
 }
 

@@ -23,8 +23,8 @@ pub struct FilterArgs {
     /// Write the corpus: of each document its newest state over all nights, if that is kept
     #[arg(long, group = "of_corpus")]
     pub corpus: bool,
-    /// Write what the night changes in the corpus: new, changed and restored documents, and in _removed the ids to take away
-    /// before
+    /// Write what the night changes in the corpus: new, changed and restored documents, and, in _removed, the ids to take
+    /// away first
     #[arg(long, group = "of_corpus")]
     pub new: bool,
     /// With --corpus or --new: list documents of earlier nights in _gone, and do not write them, if input files of their

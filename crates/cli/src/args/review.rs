@@ -13,7 +13,7 @@ pub struct ReviewArgs {
     /// Job file of the night's run
     #[arg(long, short, value_name = "FILE", value_parser = local_path())]
     pub config: PathBuf,
-    /// The night to look at; latest, today, yesterday. Without it, the answers that there are are reported
+    /// The night to look at; latest, today, yesterday. Without it, review reports the answers given so far
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: Option<String>,
     /// Table of pairs and answers, JSON lines; answers are added to it

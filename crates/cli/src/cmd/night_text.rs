@@ -90,7 +90,7 @@ fn counts(out: &mut String, counts: &RunCounts, references: &[JoinedReference]) 
     row(out, "pairs", pairs.n_pairs, format!("  {earlier} with earlier nights, {within} within this one"));
     if let Some(judge) = counts.judge.filter(|judge| judge.n_undecided > 0) {
         let (read, undecided) = (counted(judge.n_read, "pair"), grouped(judge.n_undecided));
-        let note = format!("  alike of {read} of texts that were read; sketches left {undecided} undecided");
+        let note = format!("  alike, of {read} whose texts were read; sketches left {undecided} undecided");
         row(out, "judged", judge.n_edited + judge.n_contained, note);
     }
     let decisions = &counts.decisions;

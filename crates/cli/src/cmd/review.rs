@@ -77,7 +77,7 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         };
         if answers.n_repeated > 0 {
             let n = answers.n_repeated;
-            done.warnings.push(format!("rows that repeat the pair of another, which counts once: {n}").into());
+            done.warnings.push(format!("rows that repeat the pair of another row: {n}; each pair counts once").into());
         }
         if let Some(request) = request {
             let drawn = draw_review(&storage, &request, &answers, &resources, &progress).await?;

@@ -139,7 +139,7 @@ fn forget_ids_text(summary: &ForgetIdsSummary) -> String {
     if summary.is_committed() {
         let _ = writeln!(
             out,
-            "  the former files stay until `store gc` deletes them, 24 hours from now; --grace-hours 0: at once"
+            "  the former files stay until `store gc` deletes them: 24 hours from now, or at once with --grace-hours 0"
         );
     }
     out
@@ -364,7 +364,7 @@ fn gc_text(summary: &GcSummary) -> String {
     for output in &summary.foreign_outputs {
         let _ = writeln!(
             out,
-            "not searched, because this store's _store.json is not there or cannot be read: {output} (a run writes it)"
+            "did not search {output}: this store's _store.json is not there or cannot be read (a run writes it)"
         );
     }
     if summary.n_left > 0 {

@@ -244,9 +244,8 @@ impl Labelled {
             ]);
         }
         if self.sheet.n_repeated > 0 {
-            warnings.push(
-                format!("rows that repeat the pair of another, which counts once: {}", self.sheet.n_repeated).into(),
-            );
+            let n = self.sheet.n_repeated;
+            warnings.push(format!("rows that repeat the pair of another row: {n}; each pair counts once").into());
         }
         for distance in self.unlabelled_distances() {
             let pairs = counted(self.strata[&distance].n_pairs, "pair");
