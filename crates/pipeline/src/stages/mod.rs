@@ -1,5 +1,6 @@
 //! The stages of a night: fingerprint, join, decide, and write the run files for the store.
 
+pub(crate) mod bad_rows;
 pub(crate) mod changes;
 pub(crate) mod decide;
 pub(crate) mod existing;
