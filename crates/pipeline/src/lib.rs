@@ -13,6 +13,7 @@ mod cluster_plan;
 mod context;
 mod error;
 mod excerpt;
+mod fingerprint_command;
 mod join_command;
 mod join_plan;
 mod machine;
@@ -26,6 +27,7 @@ pub use cluster_plan::{ClusterPlan, ClusterRequest, plan_on_cluster};
 pub use context::CommandContext;
 pub use error::{StaleNight, TooManyBadRows, is_late, is_without_documents, not_published};
 pub use excerpt::excerpt;
+pub use fingerprint_command::{FingerprintSummary, fingerprint};
 pub use join_command::{JoinRequest, JoinSummary, join};
 pub use join_plan::{JoinPlan, PlanRequest, PlanSummary, PlannedSketches, PlannedTable, plan, planned, strategy};
 pub use operators::reduce::SpillStats;
@@ -36,8 +38,8 @@ pub use stages::decide::{ClusterRule, DecisionBasis, DecisionCounts, Decisions, 
 pub use stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 pub use stages::families::Families;
 pub use stages::fingerprint::{
-    FingerprintCounts, FingerprintRequest, FingerprintSummary, Fingerprinted, TextsOfRevisits, fingerprint,
-    fingerprint_batch, fingerprint_documents, write_quarantine, write_skipped,
+    FingerprintCounts, FingerprintRequest, Fingerprinted, TextsOfRevisits, fingerprint_batch, fingerprint_documents,
+    write_quarantine, write_skipped,
 };
 pub use stages::hosts::{HostCounts, count_hosts, read_hosts, write_hosts};
 pub use stages::join::{Join, NearDuplicates, PairCounts, PairRules, PairsMode, refuse_beyond_driver};
