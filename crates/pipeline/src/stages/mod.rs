@@ -3,6 +3,7 @@
 pub(crate) mod bad_rows;
 pub(crate) mod changes;
 pub(crate) mod decide;
+pub(crate) mod decisions_written;
 pub(crate) mod existing;
 pub(crate) mod families;
 pub(crate) mod fingerprint;

@@ -22,7 +22,8 @@ use nearprint_store::{
 use nearprint_tasks::{QueryBatch, SkipReason, batch_of_stored};
 
 use crate::context::CommandContext;
-use crate::stages::decide::{DecidedAgain, Decisions};
+use crate::stages::decide::Decisions;
+use crate::stages::decisions_written::DecidedAgain;
 use crate::stages::existing::{ExistingOfAll, ReferenceNames, existing_of_all};
 use crate::stages::families::Families;
 use crate::stages::join::{Join, NearDuplicates, PairRules};
