@@ -1,5 +1,6 @@
 //! The query batch in memory: tonight's documents, in id order, after fingerprinting.
 
+mod arrivals;
 mod collect;
 pub mod dataset;
 mod decimal_order;
