@@ -6,6 +6,7 @@ pub mod dataset;
 mod decimal_order;
 mod in_order;
 mod query_batch;
+mod repeats;
 mod row_columns;
 mod stored;
 mod words;
