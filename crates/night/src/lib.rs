@@ -16,6 +16,7 @@ mod inputs;
 mod lost_inputs;
 mod manifest;
 mod measure;
+mod measured;
 mod migrate;
 mod plan;
 mod preflight;
@@ -35,10 +36,7 @@ mod texts;
 pub use nearprint_pipeline::NO_SOURCE;
 
 pub use again::made_again;
-pub use breakers::{
-    Breakers, DocumentShare, DropRate, Evidence, Fallen, LargestCluster, LargestText, LossySources, MeanLoss,
-    MeasuredNight, ShareOf, SmallShare, SourceCounts, SourceLoss, StubShare, TrippedBreaker,
-};
+pub use breakers::{Breakers, Evidence, LossySources, TrippedBreaker};
 pub use check::{CheckReport, CheckRequest, CheckedReference, check};
 pub use document::{
     DocumentHistory, DocumentNight, NoSuchDocument, Representative, Represented, Standing, StateThen, document_history,
@@ -49,6 +47,10 @@ pub use forget::{ForgetIdsRequest, ForgetIdsSummary, store_forget_ids};
 pub use generations::{Generation, Generations};
 pub use inputs::{NightFiles, NightInput, PublishedNights};
 pub use manifest::Manifest;
+pub use measured::{
+    DocumentShare, DropRate, Fallen, LargestCluster, LargestText, MeanLoss, MeasuredNight, ShareOf, SmallShare,
+    SourceCounts, SourceLoss, StubShare,
+};
 pub use migrate::{Migration, MigrationRequest, MigrationState};
 pub use published::{NightHistory, NightRecord, published_files, published_history, published_night, published_nights};
 pub use references::JoinedReference;

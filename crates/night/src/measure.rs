@@ -1,17 +1,20 @@
-//! The comparison of a night with the nights before it.
+//! Measures a night, and compares it with the nights before.
 
 use std::collections::HashMap;
 
 use nearprint_fault::Result;
-use nearprint_pipeline::{HostCounts, excerpt, read_hosts};
+use nearprint_join::LossLimit;
+use nearprint_pipeline::{Decisions, HostCounts, excerpt, read_hosts};
 use nearprint_storage::Storage;
 use nearprint_store::{Night, Store};
+use nearprint_tasks::QueryBatch;
 
-use super::breakers::{
-    Breakers, DocumentShare, DropRate, Fallen, MIN_TRAILING_NIGHTS, MeanLoss, MeasuredNight, ShareOf, SmallShare,
-    StubShare, worst_listed,
-};
+use super::breakers::{Breakers, MIN_TRAILING_NIGHTS};
 use super::manifest::Manifest;
+use super::measured::{
+    DocumentShare, DropRate, Fallen, LargestCluster, LargestText, MeanLoss, MeasuredNight, ShareOf, SmallShare,
+    SourceCounts, SourceLoss, StubShare,
+};
 use super::published::{dataset_files, generation, open_store, published};
 use super::summary::{RunCounts, RunSummary};
 
@@ -126,12 +129,12 @@ fn share_of(counts: &RunCounts, of: ShareOf) -> Option<f64> {
 fn stub_share(counts: &RunCounts) -> Option<StubShare> {
     let n_documents = counts.documents.n_documents;
     let n_stubs = counts.n_stubs();
-    let ids = counts.stubs.iter().take(LISTED).map(|class| class.stub_id.clone()).collect();
+    let ids = counts.stubs.iter().take(LISTED_PAGES).map(|class| class.stub_id.clone()).collect();
     (n_documents > 0).then(|| StubShare { n_documents, n_stubs, share: n_stubs as f64 / n_documents as f64, ids })
 }
 
 /// The number of pages that evidence lists.
-const LISTED: usize = 3;
+const LISTED_PAGES: usize = 3;
 
 fn drop_rate(counts: &RunCounts, before: &[RunCounts]) -> Option<DropRate> {
     let shares: Vec<f64> = before.iter().filter_map(drop_share).collect();
@@ -223,3 +226,120 @@ impl<'a> SourceShares<'a> {
         all.max_by(|a, b| a.fall.total_cmp(&b.fall).then_with(|| b.source.cmp(&a.source)))
     }
 }
+
+/// The number of sources or ids that evidence lists.
+const LISTED: usize = 5;
+/// The number of sources in a night's counts.
+const LISTED_LOSING: usize = 10;
+
+impl MeasuredNight {
+    /// Measures a night, of whose sources the documents are counted. The comparison with the nights before is not in it.
+    pub(crate) fn of(
+        batch: &QueryBatch,
+        decisions: &Decisions,
+        hosts: &[HostCounts],
+        breakers: &Breakers,
+        loss: LossLimit,
+    ) -> Self {
+        Self {
+            largest_cluster: largest_cluster(batch, decisions),
+            lost_share: mean_loss(batch, decisions).filter(|_| loss != LossLimit::NONE),
+            ..Self::of_hosts(hosts, breakers)
+        }
+    }
+
+    /// Measures what the counts of the sources say.
+    pub(crate) fn of_hosts(hosts: &[HostCounts], breakers: &Breakers) -> Self {
+        Self {
+            worst_sources: worst(hosts.iter().map(counted), breakers.min_source_documents),
+            largest_text: largest_text(hosts, breakers.min_source_documents),
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns the source with enough documents of which the largest share has one text.
+fn largest_text(hosts: &[HostCounts], min_documents: u64) -> Option<LargestText> {
+    let large = hosts.iter().filter(|host| host.n_documents >= min_documents && host.n_of_largest_text > 1);
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    let text = |host: &HostCounts| LargestText {
+        source: excerpt(&host.source),
+        n_documents: host.n_documents,
+        n_of_text: host.n_of_largest_text,
+        share: host.n_of_largest_text as f64 / host.n_documents as f64,
+    };
+    // Of equal shares, the first source counts.
+    large.map(text).reduce(|most, next| if next.share > most.share { next } else { most })
+}
+
+fn mean_loss(batch: &QueryBatch, decisions: &Decisions) -> Option<MeanLoss> {
+    let known = batch.rows().filter(|&row| decisions.is_near(row)).filter_map(|row| decisions.lost_share(batch, row));
+    let (n_near, sum) = known.fold((0, 0.0), |(n, sum), share| (n + 1, sum + share));
+    #[allow(clippy::cast_precision_loss, reason = "a mean of shares")]
+    let mean = sum / n_near as f64;
+    Some(MeanLoss { n_near, mean }).filter(MeanLoss::is_enough)
+}
+
+fn largest_cluster(batch: &QueryBatch, decisions: &Decisions) -> Option<LargestCluster> {
+    let first_row = |row: u32| decisions.cluster(row).filter(|&(_, n)| n > 1).map(|(first, _)| first);
+    // The leading bits of the hash are enough to tell the texts of one cluster apart.
+    let hash = |row: u32| {
+        batch
+            .text_hashes
+            .get(row)
+            .map_or(0, |&[a, b, c, d, e, f, g, h, ..]| u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    };
+    let mut texts: Vec<(u32, u64)> = batch.rows().filter_map(|row| Some((first_row(row)?, hash(row)))).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    let largest = texts.chunk_by(|a, b| a.0 == b.0).max_by_key(|texts| (texts.len(), std::cmp::Reverse(texts[0].0)))?;
+    let first = largest[0].0;
+    let members = batch.rows().filter(|&row| first_row(row) == Some(first));
+    Some(LargestCluster {
+        cluster_id: excerpt(&batch.id(first)),
+        n_documents: decisions.cluster(first).map_or(0, |(_, n)| u64::from(n)),
+        n_texts: largest.len() as u64,
+        ids: members.take(LISTED).map(|row| excerpt(&batch.id(row))).collect(),
+    })
+}
+
+/// Returns the sources that lost the most documents, whatever their size.
+pub(crate) fn lost_most(hosts: &[HostCounts]) -> Vec<SourceCounts> {
+    let mut losing: Vec<&HostCounts> = hosts.iter().filter(|host| host.n_near > 0).collect();
+    losing.sort_by(|a, b| b.n_near.cmp(&a.n_near).then_with(|| a.source.cmp(&b.source)));
+    let counts = |host: &&HostCounts| {
+        let (source, (n_documents, n_near)) = counted(host);
+        SourceCounts { source: excerpt(source), n_documents, n_near }
+    };
+    losing.iter().take(LISTED_LOSING).map(counts).collect()
+}
+
+/// Returns the documents of a source that were compared and are not exact copies.
+fn counted(host: &HostCounts) -> (&str, Counted) {
+    (&host.source, (host.n_keep + host.n_near, host.n_near))
+}
+
+/// Returns the sources of a manifest with enough documents that lose the largest shares, the worst first.
+fn worst_listed(sources: &[SourceCounts], min_documents: u64) -> Vec<SourceLoss> {
+    worst(sources.iter().map(|of| (of.source.as_str(), (of.n_documents, of.n_near))), min_documents)
+}
+
+fn worst<'a>(counted: impl Iterator<Item = (&'a str, Counted)>, min_documents: u64) -> Vec<SourceLoss> {
+    #[allow(clippy::cast_precision_loss, reason = "a share of documents")]
+    let loss = |(n, near): Counted| near as f64 / n.max(1) as f64;
+    let mut losses: Vec<SourceLoss> = counted
+        .filter(|(_, (n, near))| *n >= min_documents.max(1) && *near > 0)
+        .map(|(source, counts)| SourceLoss {
+            source: excerpt(source),
+            n_documents: counts.0,
+            n_near: counts.1,
+            loss: loss(counts),
+        })
+        .collect();
+    losses.sort_by(|a, b| b.loss.total_cmp(&a.loss).then_with(|| a.source.cmp(&b.source)));
+    losses.truncate(LISTED);
+    losses
+}
+
+/// The number of documents that were compared and are not exact copies, and how many of them are near-duplicates.
+type Counted = (u64, u64);

@@ -12,9 +12,9 @@ use nearprint_store::{
     Damage, JoinedRuns, MANIFEST, MadeBy, Night, NightChanges, StagedRun, Store, generation_name, run_name, to_json,
 };
 
-use super::breakers::MeasuredNight;
 use super::changes::{named_changes, next_set};
 use super::manifest::Manifest;
+use super::measured::MeasuredNight;
 use super::plan::Plan;
 use super::published::{already_published, commit_and_stale};
 use super::references::JoinedReference;

@@ -20,7 +20,8 @@ use nearprint_store::{Night, RecrawlCounts, Recrawls};
 use nearprint_tasks::QueryBatch;
 use rayon::prelude::*;
 
-use super::breakers::{MeasuredNight, lost_most};
+use super::measure::lost_most;
+use super::measured::MeasuredNight;
 use super::plan::Plan;
 use super::publish::Staged;
 use super::references::JoinedReference;

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::breakers::{MeasuredNight, SourceCounts, TrippedBreaker};
+use super::breakers::TrippedBreaker;
+use super::measured::{MeasuredNight, SourceCounts};
 use super::references::JoinedReference;
 use nearprint_pipeline::{DecisionCounts, FingerprintCounts, JudgeCounts, PairCounts, STUB, SpillStats, StubClass};
 use nearprint_store::RecrawlCounts;
