@@ -12,6 +12,7 @@ mod filter;
 mod foreign;
 mod formats;
 mod found;
+mod found_texts;
 mod hint;
 mod html;
 mod html_filter;
@@ -60,13 +61,14 @@ pub use formats::{
     is_written_empty, left_out, row_place,
 };
 pub use found::KnownFiles;
+pub use found_texts::FoundText;
 pub use html::page_text;
 pub use jsonl_lines::{IdColumn, LineId};
 pub use keep_key::{KeepKey, LENGTH};
 pub use nearprint_warc::{Seam, spans_join};
 pub use night_place::{Digits, NightFolders, NightPlace, all_nights, files_of_all_nights, layout_of};
 pub use open::too_many_bad_files;
-pub use open::{DocumentRange, DocumentRows, Documents, FoundText};
+pub use open::{DocumentRange, DocumentRows, Documents};
 pub use passed::{Passed, PassedReason};
 pub use place::{DocumentPlace, FileList, first_names, is_unfinished, night_pattern};
 pub use quarantine::{BadFile, BadReason, BadRow, DuplicateIds, FileRows, InputPolicy, MAX_REPEATED_IDS, Repeats};
