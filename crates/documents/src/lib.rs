@@ -5,6 +5,7 @@
 //! filter lets through. What a file claims is checked before memory is taken for it.
 
 mod batch;
+mod column_ids;
 mod delta_table;
 mod error;
 mod file_name;
