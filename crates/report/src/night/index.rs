@@ -16,9 +16,10 @@ use nearprint_storage::Storage;
 use super::hosts::{LargestHosts, largest_hosts};
 use super::links::{after, night_page_name};
 use super::notable::dropped_share;
-use super::page::{hosts, picture, section};
+use super::page::{hosts, picture};
 use crate::page::chart::{Bars, DROPPED, KEPT, SKIPPED, Unit};
-use crate::page::{page, pieces};
+use crate::page::page;
+use crate::page::pieces::{self, section};
 
 /// The most nights of a chart, and the most whose decisions are read for what they lose.
 const NIGHTS_SHOWN: usize = 31;

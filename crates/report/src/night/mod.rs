@@ -9,6 +9,7 @@ mod night_report;
 mod notable;
 mod page;
 mod read;
+mod weakest;
 
 pub use self::hosts::{HostNight, HostNumbers, HostRecord};
 pub use self::index::{Nights, nights_page};

@@ -1,8 +1,18 @@
-//! Pieces of text and of differences, for pages.
+//! Pieces of pages: sections, ids, and texts with their differences.
 
 use maud::{Markup, html};
 
 use nearprint_explain::{DiffPiece, is_web_address, shown_id};
+
+/// A section with its heading.
+pub fn section(id: &str, heading: &str, body: &Markup) -> Markup {
+    html! {
+        section id=(id) aria-labelledby={ (id) "-heading" } {
+            h2 id={ (id) "-heading" } { (heading) }
+            (body)
+        }
+    }
+}
 
 /// An id or a name from documents. A reader of the page selects and copies it, so nothing is cut off.
 pub fn id(text: &str) -> Markup {
