@@ -134,7 +134,9 @@ run
 while [ "$code" -eq 75 ] && [ "$SECONDS" -lt "$end" ] && [ -z "$stopped" ]; do
     say "night $dt has to be tried again, its input may be late: waiting"
     await sleep "${NEARPRINT_WAIT_STEP_SECONDS:-600}"
-    [ -n "$stopped" ] || run
+    # The pause may have ended just before it was stopped.
+    [ -z "$stopped" ] || { code=143; break; }
+    run
 done
 
 [ "$code" -eq 0 ] || failed "$code" "$(said | grep '^nearprint: error: ' | tail -n 1 || echo "no message: see the log")"
