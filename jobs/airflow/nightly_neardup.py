@@ -1,7 +1,7 @@
 """Airflow 3.2 and later: a night is a partition. Its key is the date that `nearprint run --dt` gets."""
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from airflow.sdk import DAG, Asset, CronPartitionTimetable, PartitionedAssetTimetable
 
@@ -16,7 +16,7 @@ with DAG(
     schedule=PartitionedAssetTimetable(assets=Asset.ref(name=CRAWL))
     if CRAWL
     else CronPartitionTimetable("30 2 * * *", timezone="UTC", key_format="%Y-%m-%d"),
-    start_date=datetime(2026, 11, 1, tzinfo=UTC),
+    start_date=datetime(2026, 11, 1, tzinfo=timezone.utc),
     catchup=False,
     # Nights build on each other. Two runs at once are safe, but one of them would work for nothing.
     max_active_runs=1,

@@ -1,7 +1,7 @@
 """Airflow 3.0 and 3.1, which have no partitions: the night is the day on which the schedule fires, in UTC."""
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from airflow.sdk import DAG
 from airflow.timetables.trigger import CronTriggerTimetable
@@ -12,7 +12,7 @@ with DAG(
     dag_id="nightly_neardup_cron",
     # After the crawl has closed its partition. A bare "30 2 * * *" would mean the day before where `create_cron_data_intervals` is set.
     schedule=CronTriggerTimetable("30 2 * * *", timezone="UTC"),
-    start_date=datetime(2026, 11, 1, tzinfo=UTC),
+    start_date=datetime(2026, 11, 1, tzinfo=timezone.utc),
     catchup=False,
     # Nights build on each other. Two runs at once are safe, but one of them would work for nothing.
     max_active_runs=1,
