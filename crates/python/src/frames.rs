@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array as _, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchReader as _, StructArray, UInt32Array,
 };
-use arrow::compute::{cast, cast_with_options, concat_batches, filter_record_batch, take_record_batch};
+use arrow::compute::{cast, cast_with_options, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use nearprint_documents::id_texts;
 use nearprint_parquet::copy_with_checksums;
@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 
 use crate::call::{LOCAL_IO, interruptible};
 use crate::error::{Problem, Result};
-use crate::input::{EXACT, Input, Texts};
+use crate::input::{EXACT, Input, Texts, joined};
 use crate::output::{Array, Table};
 
 /// The bytes of a row group, in memory.
@@ -153,7 +153,18 @@ pub(crate) fn read_columns(py: Python<'_>, paths: Vec<PathBuf>, columns: Vec<Str
                 batches.push(batch?.project(&order)?);
             }
         }
-        Ok(Table::from(concat_batches(&schema, &batches)?))
+        let fields = schema.fields().iter().enumerate();
+        let columns = fields.clone().map(|(at, field)| {
+            let arrays: Vec<ArrayRef> = batches.iter().map(|batch: &RecordBatch| Arc::clone(batch.column(at))).collect();
+            joined(&arrays, field.data_type())
+        });
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+        // A column of many texts is one of large texts.
+        let fields = fields.zip(&columns).map(|((_, field), column)| {
+            field.as_ref().clone().with_data_type(column.data_type().clone())
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        Ok(Table::from(RecordBatch::try_new(schema, columns)?))
     })
 }
 
@@ -164,9 +175,9 @@ pub(crate) fn rows_of(py: Python<'_>, table: &Bound<'_, Table>, ids: &Bound<'_, 
     let batch = table.get().batch().clone();
     let ids = Input::of("ids", ids).map_err(|e| e.raised(py))?;
     interruptible(py, move |_| {
-        let known = batch.column(0).as_string::<i32>();
-        let rows: HashMap<&str, u32> = known.iter().flatten().zip(0..).collect();
-        let mut found = Vec::with_capacity(known.len());
+        let known = Texts::of("ids", batch.column(0))?;
+        let rows: HashMap<&str, u32> = known.texts().into_iter().flatten().zip(0..).collect();
+        let mut found = Vec::with_capacity(batch.num_rows());
         for array in ids.columns() {
             for id in &id_texts(&written_out(&array?)?)? {
                 let row = id.and_then(|id| rows.get(id).copied());

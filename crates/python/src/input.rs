@@ -331,11 +331,11 @@ fn sketches(name: &str, array: &ArrayRef) -> Result<ArrayRef> {
     cast_with_options(&array, &SKETCH, &EXACT).map_err(|e| Problem::Value(format!("{}: {e}", expected())))
 }
 
-fn joined(arrays: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
+/// Returns arrays of one type as one. Texts with offsets of 32 bits become large ones where these are too few.
+pub(crate) fn joined(arrays: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
     if arrays.is_empty() {
         return Ok(arrow::array::new_empty_array(data_type));
     }
-    // The offsets of texts have 32 bits, unless they are large ones.
     let n_bytes: usize = arrays.iter().map(|array| array.get_buffer_memory_size()).sum();
     let large: Vec<ArrayRef>;
     let arrays = match data_type {

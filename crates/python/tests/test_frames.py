@@ -105,6 +105,17 @@ def test_every_library_gets_its_own_form_back_with_the_same_decisions():
     assert list(nearprint.dedup(frames["pandas"]).index) == list(frames["pandas"].index)
 
 
+def test_ids_of_integers_are_integers_in_columns_of_objects_and_categories_too():
+    for ids in ([10, 11], [10, 2**63]):
+        columns = [pd.Series(ids, dtype=object), pd.Series(ids).astype("category"), pd.Series(ids, dtype=object).astype("category")]
+        for column in columns:
+            frame = pd.DataFrame({"id": column, "text": [TEXT, TEXT]})
+            found = nearprint.dedup(frame)
+            assert list(found["canonical_id"].dropna()) == [10] and list(found["id"]) == ids
+        table = pa.table({"id": pa.array(ids).dictionary_encode(), "text": [TEXT, TEXT]})
+        assert nearprint.dedup(table)["canonical_id"].to_pylist() == [None, 10]
+
+
 def test_a_relation_of_duckdb_joins_with_tables_of_another_connection_through_arrow():
     connection = duckdb.connect()
     connection.sql(f"CREATE TABLE pages AS SELECT 1 AS n, '{TEXT}' AS text")

@@ -124,8 +124,13 @@ class _Pandas(Frame):
         return _of_pandas(self.frame[name])
 
     def integers(self, name: str) -> str | None:
-        dtype = self.frame[name].dtype
-        return {"i": "int64", "u": "uint64"}.get(dtype.kind)
+        from pandas.api.types import infer_dtype
+
+        values = self.frame[name]
+        values = values.cat.categories if hasattr(values, "cat") else values
+        if values.dtype.kind == "O" and infer_dtype(values) == "integer":
+            return "uint64" if values.max() >= 2**63 else "int64"
+        return {"i": "int64", "u": "uint64"}.get(values.dtype.kind)
 
     def has_categories(self, name: str) -> bool:
         return hasattr(self.frame[name], "cat")
@@ -201,6 +206,7 @@ class _Arrow(Frame):
         import pyarrow as pa
 
         of = self.frame.schema.field(name).type
+        of = of.value_type if pa.types.is_dictionary(of) else of
         if not pa.types.is_integer(of):
             return None
         return "uint64" if pa.types.is_unsigned_integer(of) else "int64"
