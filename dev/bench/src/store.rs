@@ -61,6 +61,8 @@ impl Args {
             let temp = TempFolder::try_new(self.output.parent().unwrap_or(Path::new(".")))?;
             let run = self.stage(night, &temp.path().join("run"), &made_by.config_digest, has_sketches)?;
             let store = Store::open(&folder).await?;
+            // A run refuses a store with nights that has no identity.
+            store.make_identity().await?;
             upload(&store.run_folder(&run.record.digest), &run.files, "publish", &Progress::default()).await?;
             let dt = format!("2025-01-{:02}", night + 1);
             let night = Night {
