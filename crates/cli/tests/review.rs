@@ -170,7 +170,10 @@ fn a_pair_that_stands_twice_counts_once_and_two_answers_about_it_are_refused() {
         with_last(answer);
         let twice = figures().expect_success().json();
         assert_eq!([&twice["nights"], &twice["n_open"]], [&once["nights"], &once["n_open"]], "{twice}");
-        assert!(twice["warnings"][0].as_str().is_some_and(|said| said.contains("row: 1; each pair counts once")), "{twice}");
+        assert!(
+            twice["warnings"][0].as_str().is_some_and(|said| said.contains("row: 1; each pair counts once")),
+            "{twice}"
+        );
     }
     with_last(json!("different"));
     expect(&figures(), 65, &["answers.jsonl: row 7: this pair has another answer in row 6: keep one of the two"]);

@@ -155,14 +155,15 @@ pub(crate) fn read_columns(py: Python<'_>, paths: Vec<PathBuf>, columns: Vec<Str
         }
         let fields = schema.fields().iter().enumerate();
         let columns = fields.clone().map(|(at, field)| {
-            let arrays: Vec<ArrayRef> = batches.iter().map(|batch: &RecordBatch| Arc::clone(batch.column(at))).collect();
+            let arrays: Vec<ArrayRef> =
+                batches.iter().map(|batch: &RecordBatch| Arc::clone(batch.column(at))).collect();
             joined(&arrays, field.data_type())
         });
         let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
         // A column of many texts is one of large texts.
-        let fields = fields.zip(&columns).map(|((_, field), column)| {
-            field.as_ref().clone().with_data_type(column.data_type().clone())
-        });
+        let fields = fields
+            .zip(&columns)
+            .map(|((_, field), column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
         Ok(Table::from(RecordBatch::try_new(schema, columns)?))
     })
