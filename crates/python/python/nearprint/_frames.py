@@ -129,8 +129,7 @@ class _Pandas(Frame):
         values = self.frame[name]
         values = values.cat.categories if hasattr(values, "cat") else values
         if values.dtype.kind == "O" and infer_dtype(values) == "integer":
-            # Arrow takes no others from a column of objects.
-            return "int64"
+            return "uint64" if max(values.dropna(), default=0) >= 2**63 else "int64"
         return {"i": "int64", "u": "uint64"}.get(values.dtype.kind)
 
     def has_categories(self, name: str) -> bool:
