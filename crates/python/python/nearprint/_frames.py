@@ -33,6 +33,11 @@ def _is_of(given: Any, library: str, kinds: tuple[str, ...]) -> bool:
     return any(kind.__name__ in kinds and kind.__module__.partition(".")[0].lstrip("_") == library for kind in type(given).__mro__)
 
 
+def _integers_of(values: Any) -> str:
+    """The type that holds these integers, "int64" or "uint64"."""
+    return "uint64" if any(value >= 2**63 for value in values) else "int64"
+
+
 class Frame:
     """Rows with a text each, in the form of some library. `given` is what the caller has given, `frame` a table of it. What the
     caller changes afterwards changes neither.
@@ -93,7 +98,7 @@ class _List(Frame):
         values = self.column(name)
         if not all(isinstance(value, numbers.Integral) for value in values):
             return None
-        return "uint64" if any(value >= 2**63 for value in values) else "int64"
+        return _integers_of(values)
 
     def with_columns(self, columns: dict[str, _nearprint.Array]) -> Any:
         values = {name: column.to_pylist() for name, column in columns.items()}
@@ -129,7 +134,7 @@ class _Pandas(Frame):
         values = self.frame[name]
         values = values.cat.categories if hasattr(values, "cat") else values
         if values.dtype.kind == "O" and infer_dtype(values) == "integer":
-            return "uint64" if max(values.dropna(), default=0) >= 2**63 else "int64"
+            return _integers_of(values.dropna())
         return {"i": "int64", "u": "uint64"}.get(values.dtype.kind)
 
     def has_categories(self, name: str) -> bool:
