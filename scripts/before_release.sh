@@ -3,6 +3,7 @@
 # without any:
 #
 #   ci            what CI runs (.ci/run)
+#   arm           all code type-checks for ARM
 #   s3            the tests on S3 with a second server
 #   advisories    licences, bans, sources, and advisories; notices and bill of materials
 #   fuzz          each fuzz target, about an hour in all
@@ -25,6 +26,7 @@ tool() {
 run() {
   case $1 in
     ci) bash .ci/run ;;
+    arm) bash scripts/check_arm.sh ;;
     s3) bash scripts/test_second_s3.sh ;;
     advisories) bash scripts/supply_chain.sh advisories ;;
     fuzz) dev/fuzz/run.sh 380 ;;
@@ -36,7 +38,7 @@ run() {
   esac
 }
 
-all=(ci s3 advisories fuzz trials wheel package book reproducible)
+all=(ci arm s3 advisories fuzz trials wheel package book reproducible)
 steps=("$@")
 [ $# -gt 0 ] || steps=("${all[@]}")
 for step in "${steps[@]}"; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formatting, lints, docs and tests. Installs and starts the S3 server that the tests need, and stops it at the end.
+# All tests of Rust code. Installs and starts the S3 server that the tests need, and stops it at the end.
 # NEARPRINT_SKIP_S3=1 leaves this server, and the tests that need it, out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,17 +44,5 @@ elif [ -z "${NEARPRINT_TEST_S3_ENDPOINT:-}" ]; then
   start_s3
 fi
 
-# A toolchain may come without these two; the tests still say whether the program works.
-if cargo fmt --version >/dev/null 2>&1; then
-  cargo fmt --check
-else
-  say "NOT CHECKED: formatting (rustup component add rustfmt)"
-fi
-if cargo clippy --version >/dev/null 2>&1; then
-  cargo clippy --workspace --all-targets -- -D warnings
-else
-  say "NOT CHECKED: lints (rustup component add clippy)"
-fi
-RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --quiet
 # Tests of the command wait for disks, servers and deadlines: one more at once than there are processors.
 RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) + 1))} cargo test --workspace --no-fail-fast

@@ -31,4 +31,7 @@ python3 -m venv "$scratch/venv"
   exit 69
 }
 # Not from the checkout, whose package has no compiled part.
-"$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider crates/python/tests
+# Two files at a time; those of Spark, which take longest, come first.
+tests=crates/python/tests
+"$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder \
+  "$tests/test_spark.py" "$tests/test_spark_connect.py" "$tests"

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Formatting, lints and docs of all Rust code, with the oldest toolchain that Cargo.toml promises, and the kernels for ARM.
+#
+# The oldest toolchain lints, since a pass over all dependencies takes minutes: what it accepts needs no second one. check_arm.sh checks
+# everything for ARM.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "lint_rust: $*" >&2; }
+
+oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+arm=aarch64-unknown-linux-gnu
+rust=("+$oldest")
+if ! cargo "${rust[@]}" clippy --version >/dev/null 2>&1 || [ ! -d "$(rustc "${rust[@]}" --print sysroot)/lib/rustlib/$arm" ]; then
+  rustup toolchain install "$oldest" --profile minimal --component clippy --target "$arm" >&2 || {
+    say "NOT CHECKED: Rust $oldest and ARM (rustup cannot install them)"
+    rust=()
+  }
+fi
+# A toolchain may come without these two.
+if cargo fmt --version >/dev/null 2>&1; then
+  cargo fmt --check
+else
+  say "NOT CHECKED: formatting (rustup component add rustfmt)"
+fi
+if cargo "${rust[@]}" clippy --version >/dev/null 2>&1; then
+  cargo "${rust[@]}" clippy --locked --workspace --all-targets -- -D warnings
+else
+  say "NOT CHECKED: lints (rustup component add clippy)"
+fi
+RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo "${rust[@]}" doc --locked --workspace --no-deps --quiet
+# Only these two have code of their own for a processor. Nothing is linked, so `true` stands for the C compiler.
+[ "${#rust[@]}" -eq 0 ] || CC_aarch64_unknown_linux_gnu=true AR_aarch64_unknown_linux_gnu=true \
+  cargo "${rust[@]}" check --locked -p nearprint-join -p nearprint-parquet --target "$arm"
