@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array};
+use arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, TimestampMicrosecondArray};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
@@ -321,6 +321,52 @@ fn the_newest_row_needs_its_column_and_a_text_that_is_no_time_is_a_bad_row() {
     let rows: Vec<(&str, &str)> =
         rows.iter().map(|row| (row[0].rsplit('.').next().unwrap(), row[2].as_str())).collect();
     assert_eq!(rows, [("jsonl", "1"), ("jsonl", "3"), ("parquet", "1")]);
+}
+
+#[test]
+fn times_and_numbers_do_not_compare_since_nobody_knows_what_the_numbers_count() {
+    let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1_577_836_800_000_000]));
+    let days: ArrayRef = Arc::new(Date32Array::from(vec![18_262]));
+    let seconds: ArrayRef = Arc::new(Int64Array::from(vec![1_795_000_000]));
+    let truth: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
+    for job in ["on_duplicate_id = \"keep_newest\"\nnewest_by = \"seen\"\n", "keep = [\"seen desc\"]\n"] {
+        let night = Night::new(&format!("{job}max_repeated_ids = 1\n"));
+        let folder = night.path().join(format!("documents/dt={DT}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let parquet = |name: &str, n: u64, seen: &ArrayRef| {
+            let texts = text(n, 40);
+            let columns =
+                [("id", strings(&[Some(name)])), ("text", strings(&[Some(&texts)])), ("seen", Arc::clone(seen))];
+            write_parquet(&folder.join(format!("{name}.parquet")), &columns);
+        };
+        parquet("a", 1, &times);
+        parquet("b", 2, &seconds);
+        expect(&night.run(DT, &[]), 65, &["'seen' is integer in", "b.parquet but date or time in", "a.parquet"]);
+        parquet("b", 2, &truth);
+        expect(&night.run(DT, &[]), 65, &["'seen' is boolean in", "b.parquet but date or time in"]);
+        parquet("b", 2, &days);
+        night.run(DT, &[]).expect_success();
+        let line = |seen: Value| json!({"id": "c", "text": text(3, 40), "seen": seen}).to_string();
+        std::fs::write(folder.join("c.jsonl"), line(json!(1_795_000_000))).unwrap();
+        expect(&night.run(DT, &["--replace"]), 65, &["'seen' is float in", "c.jsonl but date or time in"]);
+    }
+    // Of records, the time is the one that they all have.
+    let night = Night::new("on_duplicate_id = \"keep_newest\"\nnewest_by = \"seen\"\nmax_repeated_ids = 1\n");
+    let folder = night.path().join(format!("documents/dt={DT}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let record = record(&Row { id: "https://a.org/1".to_owned(), text: text(4, 40), fetched: Some(1), rank: None });
+    std::fs::write(folder.join("a.warc.gz"), gzip(&record)).unwrap();
+    let line = |seen: Value| json!({"id": "https://a.org/1", "text": text(5, 40), "seen": seen}).to_string();
+    std::fs::write(folder.join("b.jsonl"), line(json!(1_795_000_000))).unwrap();
+    expect(
+        &night.run(DT, &[]),
+        65,
+        &["'seen' has numbers in", "b.jsonl", "times of the records in", "a.warc.gz", "2026-11-20T03:00:00Z"],
+    );
+    std::fs::write(folder.join("b.jsonl"), line(json!("2026-11-21"))).unwrap();
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_repeated_ids"], 1);
+    let rows = night.published(DT, "quarantine");
+    assert!(rows[0][0].ends_with("a.warc.gz"), "the record is older: {rows:?}");
 }
 
 /// A night in which the row of `a` that stays is like `b`, and the others are not.

@@ -257,6 +257,38 @@ fn the_id_is_the_url_or_the_time_and_the_url_or_the_id_of_the_record() {
 }
 
 #[test]
+fn urls_that_differ_only_in_bytes_that_are_not_utf_8_are_ids_of_two_documents() {
+    let night = Night::new("");
+    let with_byte = |byte: u8, n: u64| -> Vec<u8> {
+        let page = page("http://x.org/caf@", &text(n, 80));
+        page.into_iter().map(|b| if b == b'@' { byte } else { b }).collect()
+    };
+    write(&night, "a.warc", &[with_byte(0xE9, 1), with_byte(0xE8, 2)].concat());
+    night.run(DT, &[]).expect_success();
+    kept_and_dropped(&night, &[("http://x.org/caf%E8", "keep"), ("http://x.org/caf%E9", "keep")]);
+    let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "survivors"];
+    nearprint_in(night.path(), &filter).expect_success();
+    let left = std::fs::read(night.path().join(format!("survivors/dt={DT}/a.warc"))).unwrap();
+    for url in [b"http://x.org/caf\xE9\r\n", b"http://x.org/caf\xE8\r\n"] {
+        assert!(left.windows(url.len()).any(|bytes| bytes == url), "the survivors have each record as it was");
+    }
+}
+
+#[test]
+fn the_first_segment_of_a_page_is_a_bad_row_and_no_whole_page() {
+    let night = Night::new("max_bad_rows = 1\n");
+    let segments = "WARC-Segment-Number: 1\r\nContent-Type: application/http\r\n";
+    let block = format!("HTTP/1.1 200 OK\r\n{HTML}\r\n{}", html(&text(1, 80)));
+    let first = record("response", "https://a.org/1", segments, block.as_bytes());
+    let rest = record("continuation", "https://a.org/1", "WARC-Segment-Number: 2\r\n", b"<p>the rest</p>");
+    write(&night, "a.warc", &[first, rest, page("https://a.org/2", &text(2, 80))].concat());
+    expect(&night.run(DT, &["--max-bad-rows", "0"]), 65, &["1 broken_body", "a.warc"]);
+    let summary = night.run(DT, &[]).expect_success().json();
+    assert_eq!(summary["bad_rows_by_reason"], json!({"broken_body": 1}));
+    kept_and_dropped(&night, &[("https://a.org/2", "keep")]);
+}
+
+#[test]
 fn url_host_time_and_content_type_order_documents_and_name_their_source() {
     let (one, two) = (text(1, 80), text(1, 80));
     let earlier = String::from_utf8(page("https://z.org/1", &one)).unwrap().replace("T01:02:03Z", "T00:00:00Z");

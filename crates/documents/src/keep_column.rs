@@ -1,4 +1,4 @@
-//! Conversion of keep-order columns to one of three types: Int64 (integers, booleans, and dates and times in
+//! The types of keep-order columns, and their conversion to one of three: Int64 (integers, booleans, and dates and times in
 //! microseconds), Float64 or LargeUtf8. LargeUtf8 is used because one array holds all values of a night, and offsets of
 //! 32 bits may not be able to count their bytes.
 
@@ -11,18 +11,32 @@ use arrow::error::ArrowError;
 
 use crate::quarantine::BadReason;
 
-/// Returns the type to which a column of `data_type` is converted, or `None` if the column has no order to keep by.
+/// The type of dates and times, whatever their unit is.
+pub const TIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// Returns the type that a column of `data_type` must have in all files of a night, or `None` if it has no order to keep by. Numbers
+/// are no times: nobody knows their unit.
 pub fn keep_type(data_type: &DataType) -> Option<DataType> {
     match data_type {
         t if t.is_integer() => Some(DataType::Int64),
-        DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Some(DataType::Int64),
+        DataType::Boolean => Some(DataType::Boolean),
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => Some(TIME),
         t if t.is_floating() => Some(DataType::Float64),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(DataType::LargeUtf8),
         _ => None,
     }
 }
 
-/// Converts a column to the type that [`keep_type`] gives, or to a wider one. NaN is NULL, which comes last in any order. A
+/// Returns the type to which a column of such a type is converted.
+pub fn converted_type(keep_type: &DataType) -> DataType {
+    match keep_type {
+        DataType::Boolean => DataType::Int64,
+        time if *time == TIME => DataType::Int64,
+        other => other.clone(),
+    }
+}
+
+/// Converts a column to the type that [`converted_type`] gives, or to a wider one. NaN is NULL, which comes last in any order. A
 /// value that does not fit makes its row no document: a number above 2^63 - 1, or a time that microseconds cannot count.
 ///
 /// # Errors
@@ -60,6 +74,8 @@ pub fn keep_type_name(data_type: &DataType) -> String {
         DataType::Utf8 | DataType::LargeUtf8 => "string".to_owned(),
         DataType::Int64 => "integer".to_owned(),
         DataType::Float64 => "float".to_owned(),
+        DataType::Boolean => "boolean".to_owned(),
+        time if *time == TIME => "date or time".to_owned(),
         other => other.to_string(),
     }
 }

@@ -35,17 +35,6 @@ pub fn newness(values: &ArrayRef, faults: &mut [Option<BadReason>]) -> Result<In
     }
 }
 
-/// Converts the times at which pages were fetched, in microseconds since 1970, for a night in which the column has a type.
-///
-/// # Errors
-/// None: whole numbers become floats.
-pub fn fetched(times: Int64Array, data_type: Option<&DataType>) -> Result<Int64Array, ArrowError> {
-    if data_type == Some(&DataType::Float64) {
-        return newness(&cast(&times, &DataType::Float64)?, &mut []);
-    }
-    Ok(times)
-}
-
 /// Returns the time of a text in the form of ISO 8601, in microseconds since 1970. A time without a zone is one of UTC.
 pub fn micros(text: &str) -> Option<i64> {
     Some(string_to_datetime(&Utc, text).ok()?.timestamp_micros())
@@ -62,9 +51,9 @@ fn ascending(value: f64) -> i64 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, LargeStringArray};
+    use arrow::array::{Array, ArrayRef, Float64Array, LargeStringArray};
 
-    use super::{fetched, newness};
+    use super::newness;
     use crate::quarantine::BadReason;
 
     #[test]
@@ -92,14 +81,5 @@ mod tests {
         );
         assert!(found.is_null(4) && found.is_null(5));
         assert_eq!(faults, [None, None, None, None, None, Some(BadReason::WrongType)]);
-    }
-
-    #[test]
-    fn times_of_records_compare_with_those_of_columns_of_any_type() {
-        let time = Int64Array::from(vec![1_763_600_000_000_000]);
-        let floats: ArrayRef = Arc::new(Float64Array::from(vec![1_763_600_000_000_000.0]));
-        let column = newness(&floats, &mut [None]).unwrap();
-        assert_eq!(fetched(time.clone(), Some(floats.data_type())).unwrap(), column);
-        assert_eq!(fetched(time.clone(), None).unwrap(), time);
     }
 }

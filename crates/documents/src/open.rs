@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadBytes, ReadContext, SpanRead, Unchecked};
 use super::found::{FoundFiles, FoundTable, KnownFiles};
-use super::keep_column::keep_type_name;
+use super::keep_column::{converted_type, keep_type_name};
 use super::passed::Passed;
 use super::passed_over;
 use super::place::DocumentPlace;
 use super::reader::{DocumentReader, Format, RowFault};
 use super::web_pages::Revisits;
 use crate::error::Absent;
-use crate::formats::holds_one_document;
+use crate::formats::{has_fetch_times, holds_one_document};
 use crate::quarantine::{BadReason, FileRows, InputPolicy};
 
 /// Some row groups of a document file, or the whole file if its format has no row groups. Those of a packed WARC file are
@@ -489,7 +489,7 @@ async fn require_marker(storage: &Storage, place: &DocumentPlace, marker: &str) 
 }
 
 /// Checks that each column has one type in all files, and returns the types of the keep-order columns. A column may
-/// have whole numbers in one file and others in another.
+/// have whole numbers in one file and others in another. Numbers do not compare with the times of records.
 fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &DocumentColumns) -> Result<Vec<DataType>> {
     let mut first: BTreeMap<&str, (&str, DataType)> = BTreeMap::new();
     for (url, file) in files {
@@ -506,7 +506,20 @@ fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &Docum
             })?;
         }
     }
-    Ok(columns.kept().map(|c| first.get(c.as_str()).map_or(DataType::LargeUtf8, |(_, t)| t.clone())).collect())
+    let newest_by = columns.newest_by.as_ref().and_then(|column| Some((column, first.get(column.as_str())?)));
+    if let Some((column, (numbers, DataType::Int64 | DataType::Float64))) = newest_by
+        && let Some(records) = files.keys().find(|url| has_fetch_times(url))
+    {
+        let reason = words![
+            format!("column '{column}' has numbers in "),
+            Part::Place,
+            format!(", and nothing says how they compare with the times of the records in {records}")
+        ];
+        let remedy = "write times, or texts such as 2026-11-20T03:00:00Z";
+        return Err(Fault::bad_data(*numbers, reason).column(column).remedy(remedy));
+    }
+    let type_of = |column: &String| first.get(column.as_str()).map_or(DataType::LargeUtf8, |(_, t)| converted_type(t));
+    Ok(columns.kept().map(type_of).collect())
 }
 
 fn one_type(a: &DataType, b: &DataType) -> Option<DataType> {

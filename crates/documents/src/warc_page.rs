@@ -43,7 +43,7 @@ struct Content<'a> {
 /// Returns the document of a record: its id alone if nothing is taken of pages.
 pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, taken: Option<Taken<'_>>) -> Page {
     let field = |name: &str| record.header.get(name);
-    let url = field("warc-target-uri").map(|url| url.trim_matches(['<', '>']).to_owned());
+    let url = record.header.address("warc-target-uri").map(|url| url.trim_matches(['<', '>']).to_owned());
     // A record without a type is passed over as one of another type.
     let kind = field("warc-type").unwrap_or_default().to_ascii_lowercase();
     if let Some(reason) = passed_type(&kind, url.as_deref()) {
@@ -110,7 +110,7 @@ fn passed_type(kind: &str, url: Option<&str>) -> Option<PassedReason> {
 /// Returns the row of a revisit record, as far as it is about a page. Of what is no page by the HTTP header that the record
 /// repeats, nobody has a text.
 fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
-    let target = record.header.get("warc-refers-to-target-uri");
+    let target = record.header.address("warc-refers-to-target-uri");
     let target = target.as_deref().map(|url| url.trim_matches(['<', '>'])).filter(|url| !url.is_empty());
     // With another id, each record is a document of its own.
     let Some(of) = target.or(row.url.as_deref()).filter(|_| warc_id == WarcId::Url && row.id.is_some()) else {
@@ -137,7 +137,7 @@ fn id_of(record: &Record<'_>, id: WarcId, url: Option<&str>) -> Option<String> {
     match id {
         WarcId::Url => url.and_then(given),
         WarcId::UrlTime => Some(format!("{} {}", record.header.get("warc-date")?, url?)),
-        WarcId::RecordId => given(record.header.get("warc-record-id")?.trim_matches(['<', '>'])),
+        WarcId::RecordId => given(record.header.address("warc-record-id")?.trim_matches(['<', '>'])),
     }
 }
 
@@ -164,7 +164,9 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
         None if is_http => return Err(Failed::Passed(PassedReason::ContentType)),
         None => (declared, Cow::Borrowed(block)),
     };
-    if body.trim_ascii().is_empty() {
+    // The rest of the page is in records of the type `continuation`.
+    let is_segment = record.header.get("warc-segment-number").is_some();
+    if body.trim_ascii().is_empty() && !is_segment {
         return Err(Failed::Passed(PassedReason::EmptyBody));
     }
     let type_of = |field: &str| if is_http { named_type(field) } else { Some(media_type(field)) };
@@ -175,7 +177,11 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
         None => String::new(),
     };
     let is_page = if kind == "conversion" { media_type == "text/plain" } else { is_html(&media_type) };
-    if is_page { Ok(Content { media_type, field, body }) } else { Err(Failed::Passed(PassedReason::ContentType)) }
+    match is_page {
+        false => Err(Failed::Passed(PassedReason::ContentType)),
+        true if is_segment => Err(Failed::Fault(BadReason::BrokenBody)),
+        true => Ok(Content { media_type, field, body }),
+    }
 }
 
 fn decoded<'a>(record: &Record<'a>, message: &HttpMessage<'a>, max_bytes: u64) -> Result<Cow<'a, [u8]>, Failed> {

@@ -9,8 +9,7 @@ use nearprint_fault::Result;
 use nearprint_parquet::{MAX_VALUE_BYTES, missing_column, of_arrow};
 
 use super::batch::{DocumentBatch, DocumentColumns, ReadContext, RevisitColumns};
-use super::keep_column::to_keep_type;
-use super::newest::fetched;
+use super::keep_column::{TIME, to_keep_type};
 use crate::quarantine::BadReason;
 
 pub const URL: &str = "url";
@@ -56,7 +55,7 @@ pub struct RevisitTarget {
 pub fn column_types(url: &str, columns: &DocumentColumns) -> Result<Vec<(String, DataType)>> {
     let type_of = |column: &String| match column.as_str() {
         URL | HOST | CONTENT_TYPE | TITLE => Ok((column.clone(), DataType::LargeUtf8)),
-        FETCH_TIME => Ok((column.clone(), DataType::Int64)),
+        FETCH_TIME => Ok((column.clone(), TIME)),
         _ => Err(missing_column(
             url,
             column,
@@ -105,12 +104,8 @@ pub fn to_documents(
         to_keep_type(&array, data_type, &mut faults).map_err(|error| of_arrow(url, error))
     });
     let keep = keep.collect::<Result<Vec<_>>>()?;
-    let newness = |times| fetched(times, keep_types.get(columns.keep.len())).map_err(|error| of_arrow(url, error));
-    let newest_by = newness(fetch_times(&rows))?;
-    let revisits = match rows.iter().any(|row| row.revisit.is_some()) {
-        true => Some(revisit_columns(&rows, newness)?),
-        false => None,
-    };
+    let newest_by = fetch_times(&rows);
+    let revisits = rows.iter().any(|row| row.revisit.is_some()).then(|| revisit_columns(&rows));
     let mut texts = BinaryViewBuilder::with_capacity(rows.len());
     rows.iter_mut().for_each(|row| texts.append_option(row.text.take()));
     Ok(DocumentBatch {
@@ -128,14 +123,14 @@ pub fn to_documents(
 /// The microseconds of a second. Crawlers may write the time of a record more exactly in itself than where they refer to it.
 const SECOND: i64 = 1_000_000;
 
-fn revisit_columns(rows: &[WebRow], newness: impl Fn(Int64Array) -> Result<Int64Array>) -> Result<RevisitColumns> {
+fn revisit_columns(rows: &[WebRow]) -> RevisitColumns {
     let targets = || rows.iter().map(|row| row.revisit.as_ref());
     let starts = || targets().map(|target| Some(target?.time?.div_euclid(SECOND) * SECOND));
     let ends = starts().map(|start| start.map(|start| start + SECOND - 1));
-    Ok(RevisitColumns {
+    RevisitColumns {
         of: targets().map(|target| target.map(|target| target.id.as_str())).collect(),
-        newest_by: [newness(starts().collect())?, newness(ends.collect())?],
-    })
+        newest_by: [starts().collect(), ends.collect()],
+    }
 }
 
 fn fetch_times(rows: &[WebRow]) -> Int64Array {

@@ -10,6 +10,7 @@ use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
 use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format};
+use roaring::RoaringTreemap;
 
 use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles, gone};
 
@@ -27,7 +28,7 @@ pub async fn deleted_rows(
     place: impl Fn(&str) -> Result<Folder>,
 ) -> Result<BTreeMap<String, DeletedRows>> {
     let sequences: BTreeMap<&str, i64> = files.data.iter().map(|file| (file.path.as_str(), file.sequence)).collect();
-    let mut rows: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut rows: BTreeMap<String, RoaringTreemap> = BTreeMap::new();
     let mut vectors: BTreeMap<String, DeletedRows> = BTreeMap::new();
     for deletes in &files.deletes {
         // A file that was added after the deletes keeps its rows.
@@ -73,7 +74,7 @@ pub async fn deleted_rows(
 async fn positions(
     place: &Folder,
     is_about: impl Fn(&str) -> bool,
-    rows: &mut BTreeMap<String, Vec<u64>>,
+    rows: &mut BTreeMap<String, RoaringTreemap>,
 ) -> Result<()> {
     let parquet = ParquetFile::open(place.find().await?.ok_or_else(|| gone(place))?).await?;
     let mut batches = parquet.stream(parquet.whole(&[FILE_PATH, POSITION]))?;
@@ -89,10 +90,10 @@ async fn positions(
             if !is_about(file) {
                 continue;
             }
-            match rows.get_mut(file) {
-                Some(known) => known.push(row),
-                None => drop(rows.insert(file.to_owned(), vec![row])),
+            if !rows.contains_key(file) {
+                rows.insert(file.to_owned(), RoaringTreemap::new());
             }
+            rows.get_mut(file).map(|known| known.insert(row));
         }
     }
     Ok(())

@@ -20,8 +20,19 @@ impl<'a> Fields<'a> {
         self.all(name).next()
     }
 
-    /// Returns the values of all fields of this name, in order.
+    /// Returns the value of the first field of this name, which is an address: bytes that are not UTF-8 are percent-encoded, so that two
+    /// addresses stay two.
+    #[must_use]
+    pub fn address(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.values(name, percent_encoded).next()
+    }
+
+    /// Returns the values of all fields of this name, in order. Bytes that are not UTF-8 are replaced.
     pub fn all(&self, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
+        self.values(name, String::from_utf8_lossy)
+    }
+
+    fn values(&self, name: &str, text: fn(&'a [u8]) -> Cow<'a, str>) -> impl Iterator<Item = Cow<'a, str>> {
         let mut lines = lines(self.0).peekable();
         std::iter::from_fn(move || {
             loop {
@@ -30,16 +41,27 @@ impl<'a> Fields<'a> {
                 if !line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes()) {
                     continue;
                 }
-                let mut value = String::from_utf8_lossy(line[colon + 1..].trim_ascii());
+                let mut value = text(line[colon + 1..].trim_ascii());
                 while let Some(more) = lines.next_if(|line| line.first().is_some_and(|&b| b == b' ' || b == b'\t')) {
                     let value = value.to_mut();
                     value.push(' ');
-                    value.push_str(&String::from_utf8_lossy(more.trim_ascii()));
+                    value.push_str(&text(more.trim_ascii()));
                 }
                 return Some(value);
             }
         })
     }
+}
+
+fn percent_encoded(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let chunk = |chunk: std::str::Utf8Chunk<'_>| {
+        let others = chunk.invalid().iter().map(|byte| format!("%{byte:02X}"));
+        [chunk.valid().to_owned()].into_iter().chain(others).collect::<String>()
+    };
+    Cow::Owned(bytes.utf8_chunks().map(chunk).collect())
 }
 
 /// Returns the lines, without their ends.
@@ -66,6 +88,16 @@ mod tests {
         assert_eq!(fields.get("b").as_deref(), Some("x y"));
         assert_eq!(fields.all("A").collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(fields.get("c"), None);
+    }
+
+    #[test]
+    fn addresses_whose_bytes_are_not_utf_8_stay_different() {
+        let fields = Fields::new("Grüße: http://x.org/grün\r\n".as_bytes());
+        assert_eq!(fields.address("Grüße").as_deref(), Some("http://x.org/grün"));
+        let fields = Fields::new(b"uri: http://x.org/caf\xe9/\xc3\xa9?\xf0\x9f\r\n");
+        assert_eq!(fields.address("URI").as_deref(), Some("http://x.org/caf%E9/\u{e9}?%F0%9F"));
+        assert_eq!(fields.get("URI").as_deref(), Some("http://x.org/caf\u{fffd}/\u{e9}?\u{fffd}"));
+        assert_eq!(fields.address("url"), None);
     }
 
     #[test]
