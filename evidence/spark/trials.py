@@ -503,7 +503,7 @@ def speed(results, folder, options):
 
 
 def memory(results, folder, options):
-    """The peaks of the driver and of its JVM in a night of which three in ten documents repeat another but for a word."""
+    """The peaks of the driver, of its JVM and of a worker process in a night of which three in ten documents repeat another but for a word."""
     place = folder / f"memory-{options.log_batch}-{options.words}"
     shutil.rmtree(place, ignore_errors=True)
     shape = ["--log-documents", str(options.log_batch), "--words", str(options.words), "--repeats", "30"]
@@ -530,12 +530,13 @@ def memory(results, folder, options):
         else:
             command = cluster.command(*arguments, conf=conf)
             command[1:1] = ["--driver-memory", "4g"]
-        began, peak_of_jvm = time.monotonic(), 0
+        began, peak_of_jvm, peak_of_worker = time.monotonic(), 0, 0
         night = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         # spark-submit becomes the JVM, of which the driver is a child. A server is started by a submission too.
         jvm = cluster.server.pid if options.connect else night.pid
         while night.poll() is None:
             peak_of_jvm = max(peak_of_jvm, peak_bytes(jvm))
+            peak_of_worker = max([peak_of_worker, *map(peak_bytes, pids(r"pyspark[./]daemon", cluster.folder))])
             time.sleep(0.5)
         seconds = time.monotonic() - began
     log.seek(0)
@@ -545,7 +546,7 @@ def memory(results, folder, options):
     summary = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
     results.add(
         part="memory", connect=options.connect, log_batch=options.log_batch, words=options.words, n_documents=summary["n_documents"], n_drop=summary["n_drop"],
-        peak_of_driver=summary["peak_rss_bytes"], peak_of_jvm=peak_of_jvm, peak_here=json.loads(here.stdout.splitlines()[-1])["peak_rss_bytes"],
+        peak_of_driver=summary["peak_rss_bytes"], peak_of_jvm=peak_of_jvm, peak_of_worker=peak_of_worker, peak_here=json.loads(here.stdout.splitlines()[-1])["peak_rss_bytes"],
         seconds=round(seconds, 1), seconds_here=round(seconds_here, 1), stage_ms=summary["stage_ms"], same=sums(place / "here") == sums(place / "there"),
     )
 
