@@ -152,11 +152,9 @@ impl Beside {
     pub fn of_night(&self, dt: &str) -> Self {
         // Connections do not outlive the runtime in which they began.
         let mut beside = Self { storage: Storage::new(self.s3.clone()), ..self.clone() };
-        beside.files.extend(self.watch.iter().map(|file| OutFile {
-            name: file.watched.key(),
-            kind: Kind::of(file.watched),
-            place: file.of_night(dt),
-            is_of_job: true,
+        beside.files.extend(self.watch.iter().filter_map(|file| {
+            let (name, kind) = (file.watched.key(), Kind::of(file.watched));
+            Some(OutFile { name, kind, place: file.of_night(dt)?, is_of_job: true })
         }));
         beside
     }

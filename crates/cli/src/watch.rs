@@ -21,7 +21,8 @@ pub const ANY_NIGHT: &str = "2000-01-01";
 pub fn files_of(cli: &Cli) -> Vec<WatchFile> {
     let Command::Run(args) = &cli.command else { return Vec::new() };
     let Some((job, is_at_fault)) = job_and_faults(&args.config) else { return Vec::new() };
-    let takes_place = |file: &WatchFile| args.dt.as_ref().is_some_and(|dt| Path::new(&file.of_night(dt)).is_file());
+    let of_night = |file: &WatchFile| file.of_night(args.dt.as_deref()?);
+    let takes_place = |file: &WatchFile| of_night(file).is_some_and(|place| Path::new(&place).is_file());
     let has_flag = |file: &WatchFile| is_given(file.watched, args, cli.global.summary_file.as_deref());
     let is_left = |file: &WatchFile| !has_flag(file) && (!is_at_fault || takes_place(file));
     job.watch_files().into_iter().filter(is_left).collect()
@@ -48,7 +49,8 @@ pub fn give(cli: &mut Cli, files: &[WatchFile]) {
     let RunArgs { dt: Some(dt), dry_run: false, .. } = &**args else { return };
     let dt = dt.clone();
     for file in files {
-        let place = file.of_night(&dt);
+        // A night that is none leaves no file of its own.
+        let Some(place) = file.of_night(&dt) else { continue };
         match file.watched {
             Watched::Metrics => args.metrics_file = Some(PathBuf::from(place)),
             Watched::Page => args.report = Some(Given::of_job(place)),

@@ -683,3 +683,33 @@ fn a_night_that_is_made_anew_says_that_documents_of_it_were_forgotten() {
     let said = night.run(&date(11), &["--replace", "--no-breakers"]).expect_success().stderr;
     assert!(!said.contains("forgotten"), "{said}");
 }
+
+#[test]
+fn explain_knows_what_a_later_night_decided_after_ids_of_both_nights_are_forgotten() {
+    let (first, other, third, fourth) = (text(1, 60), text(2, 60), text(3, 60), text(4, 60));
+    let night = Night::new("");
+    night.documents(&date(20), &[("x", &format!("{first} one")), ("p", &first), ("z", &third)]);
+    // What represented `p` has another text now, and another document has it.
+    night.documents(&date(21), &[("x", &other), ("y", &format!("{first} two")), ("w", &fourth)]);
+    run(&night, 20, &[]);
+    run(&night, 21, &[]);
+    let of = |id: &str| nearprint_in(night.path(), &["explain", "--config", "job.toml", id, "--json"]).json();
+    assert_eq!(of("p")["representative"]["id"], "y", "{}", of("p"));
+    forget(&night, &["w", "z"]);
+    assert_eq!(of("p")["representative"]["id"], "y", "{}", of("p"));
+    is_sound(&night);
+}
+
+#[test]
+fn a_dry_run_joins_with_the_nights_that_stay_and_says_which_go() {
+    let night = Night::new("keep_nights = 1\n");
+    for day in [20, 21] {
+        night.documents(&date(day), &[(&format!("d{day}"), &text(1, 60))]);
+    }
+    run(&night, 20, &[]);
+    let would = night.run(&date(21), &["--dry-run"]).expect_success().json();
+    assert_eq!(would["forgotten"], serde_json::json!(["2026-11-20"]));
+    let done = run(&night, 21, &[]);
+    assert_eq!((&would["n_existing"], &would["n_nights"]), (&done["n_existing"], &0.into()));
+    assert_eq!(done["forgotten"], would["forgotten"]);
+}

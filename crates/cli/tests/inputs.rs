@@ -546,10 +546,35 @@ fn a_path_whose_nights_have_dates_in_another_form_is_refused_with_the_path_that_
     let night = Night::new("allow_empty = true\n");
     document(&night.path().join("crawl/dt=20260305/x.parquet"), "a", 1);
     expect(&night.run("2026-03-05", &["--documents", "crawl"]), 78, &["crawl/dt={dt:%Y%m%d}"]);
+    for (place, folder, form) in [
+        ("crawl/dt={dt}", "dt=20260305", "dt={dt:%Y%m%d}"),
+        ("crawl/{dt}/*.parquet", "dt=2026-03-05", "dt={dt}"),
+        ("crawl/{dt}", "2026/03/05", "{yyyy}/{mm}/{dd}"),
+        ("crawl/{yyyy}/{mm}/{dd}", "2026-03-05", "{dt}"),
+        ("crawl/{yyyy}/{mm}/{dd}", "year=2026/month=03/day=05", "year={yyyy}/month={mm}/day={dd}"),
+        ("crawl", "2026/03/05", "{yyyy}/{mm}/{dd}"),
+    ] {
+        for job in ["", "allow_empty = true\n"] {
+            let night = Night::new(job);
+            document(&night.path().join("crawl").join(folder).join("x.parquet"), "a", 1);
+            let refused = night.run("2026-03-05", &["--documents", place, "--late-exit-code", "75"]);
+            expect(&refused, 78, &["has no folder", &format!("but {folder}"), form]);
+        }
+        // Another night with its date in that form is none of this one's.
+        let night = Night::new("allow_empty = true\n");
+        document(&night.path().join("crawl").join(folder).join("x.parquet"), "a", 1);
+        if place != "crawl" {
+            night.run("2026-03-06", &["--documents", place]).expect_success();
+        }
+    }
     let night = Night::new("");
     document(&night.path().join("crawl/pages/x.parquet"), "a", 1);
     expect(&night.run(DT, &["--documents", "crawl"]), 66, &["dt=2026-11-20 was looked for", "there is: pages"]);
-    for (wrong, said) in [("crawl/{date}", "'{date}' stands for nothing"), ("crawl/{yyyy}/{mm}", "has no day")] {
+    for (wrong, said) in [
+        ("crawl/{date}", "'{date}' stands for nothing"),
+        ("crawl/{yyyy}/{mm}", "has no day"),
+        ("crawl/*/*.jsonl", "a glob of files"),
+    ] {
         expect(&night.run(DT, &["--documents", wrong]), 64, &[said]);
     }
 }

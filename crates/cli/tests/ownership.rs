@@ -475,3 +475,27 @@ fn a_night_whose_commit_fails_leaves_the_published_generation_and_nothing_else()
     std::fs::remove_dir_all(commit).unwrap();
     assert_eq!(support::published(night.path()), published, "{}", failed.stderr);
 }
+
+#[test]
+fn stale_nights_of_another_output_are_left_to_their_own_job() {
+    let night = Night::new("");
+    for (day, seed) in [("2026-11-20", 1), ("2026-11-21", 2), ("2026-11-22", 3)] {
+        night.documents(day, &[("a", &text(seed, 60)), (day, &text(seed + 9, 60))]);
+    }
+    night.run("2026-11-20", &[]).expect_success();
+    night.run("2026-11-21", &["--output", "second"]).expect_success();
+    night.run("2026-11-22", &[]).expect_success();
+    night.documents("2026-11-20", &[("b", &text(7, 60))]);
+    night.run("2026-11-20", &["--replace", "--no-breakers"]).expect_success();
+    let second = snapshot(&night.path().join("second"));
+    let stale = ["run", "--config", "job.toml", "--stale", "--no-breakers", "--json"];
+    let would = nearprint_in(night.path(), &[&stale[..], &["--dry-run"]].concat()).expect_success();
+    assert_eq!(would.json()["stale"], serde_json::json!(["2026-11-22"]));
+    let done = nearprint_in(night.path(), &stale).expect_success();
+    assert!(done.stderr.contains("stale, and published in another output"), "{}", done.stderr);
+    let done = done.json();
+    assert_eq!((&done["n_published"], &done["stale"]), (&1.into(), &serde_json::json!(["2026-11-21"])));
+    assert_eq!(snapshot(&night.path().join("second")), second, "the other job's results stay as they are");
+    let of_other = nearprint_in(night.path(), &[&stale[..], &["--output", "second"]].concat()).expect_success().json();
+    assert_eq!(of_other["nights"][0]["dt"], "2026-11-21");
+}

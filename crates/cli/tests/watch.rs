@@ -251,3 +251,18 @@ fn a_stale_night_that_fails_leaves_its_failure_and_a_file_of_somebody_else_fails
     assert_eq!(sample(&night, "nearprint_run_exit_code "), Some(66.0));
     assert_eq!(sample(&night, "nearprint_night_stale_nights "), Some(1.0));
 }
+
+#[test]
+fn what_is_no_date_names_no_file_of_a_night() {
+    let night = Night::new("[watch]\nsummary_file = \"seen/{dt}.json\"\n");
+    night.documents("2026-11-20", &[("a", &text(1, 40))]);
+    fs::create_dir(night.path().join("seen")).unwrap();
+    let before = snapshot(night.path());
+    for dt in ["../../escaped", "latest", "2026-11-31", "tomorrow"] {
+        expect(&night.run(dt, &[]), 64, &[dt]);
+    }
+    assert_eq!(snapshot(night.path()), before);
+    assert!(!night.path().parent().unwrap().join("escaped.json").exists());
+    night.run("2026-11-20", &[]).expect_success();
+    assert!(night.path().join("seen/2026-11-20.json").is_file());
+}

@@ -221,7 +221,12 @@ impl Foreign {
             return format!("it is {}, which is not read: unpack it, and move it away: {command}", self.name);
         }
         let away = if self.command == RENAME { "" } else { ", and move it away" };
-        let command = self.command.replace("NEW", &quoted(&new)).replace("OLD", &quoted(url));
+        let is_quoted = self.command.contains("'OLD'");
+        if is_quoted && url.contains(['\'', '"', '$', '`', '\\']) {
+            return format!("it is {}, which is not read: {remedy}{away}", self.name);
+        }
+        let path = |path: &str| if is_quoted { path.to_owned() } else { quoted(path) };
+        let command = self.command.replace("NEW", &path(&new)).replace("OLD", &path(url));
         format!("it is {}, which is not read: {remedy}{away}, for example with: {command}", self.name)
     }
 }
@@ -277,6 +282,10 @@ mod tests {
             said.ends_with("duckdb -c \"COPY (FROM read_csv('crawl/pages.csv.gz')) TO 'crawl/pages.parquet'\""),
             "{said}"
         );
+        let said = by_name("x y/a.csv").unwrap().reason("x y/a.csv");
+        assert!(said.ends_with("duckdb -c \"COPY (FROM read_csv('x y/a.csv')) TO 'x y/a.parquet'\""), "{said}");
+        let said = by_name("it's/a.feather").unwrap().reason("it's/a.feather");
+        assert!(said.ends_with("and move it away"), "no command is better than one that does not run: {said}");
         for (url, new) in
             [("a.d/b.jl.gz", "a.d/b.jsonl.gz"), ("b.jsonl.bz2", "b.jsonl.gz"), ("b.html.gzip", "b.html.gz")]
         {

@@ -174,7 +174,7 @@ fn of_text(
                 (0 | 1, Some(_)) => true,
                 (_, Some(value)) => matches!(value, Value::Other(_)),
             };
-            let expected = |at| if at == 0 { "a string or a whole number" } else { "a string" };
+            let expected = |at| if at == 0 { "a string or a whole number of at most 64 bits" } else { "a string" };
             match values.iter().enumerate().find(is_wrong) {
                 Some((at @ (0 | 1), Some(value))) => {
                     let name = wanted.names().nth(at)?;

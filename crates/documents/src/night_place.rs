@@ -49,6 +49,8 @@ pub struct NightPlace {
     unknown: Option<String>,
     /// The path has placeholders.
     has_date: bool,
+    /// The path has none, and is a glob of files, below which no night can be.
+    is_of_files: bool,
 }
 
 /// How a path writes months and days: each with two digits, or with as many as the number has.
@@ -94,7 +96,7 @@ impl NightPlace {
     /// Parses a path. What stands for nothing is left as it is: [`fault`](Self::fault) names it.
     #[must_use]
     pub fn parse(documents: &str) -> Self {
-        let mut place = Self { items: Vec::new(), unknown: None, has_date: false };
+        let mut place = Self { items: Vec::new(), unknown: None, has_date: false, is_of_files: false };
         let mut rest = documents;
         while let Some((before, after)) = rest.split_once('{') {
             place.text(before);
@@ -114,6 +116,7 @@ impl NightPlace {
         }
         place.text(rest);
         if !place.has_date {
+            place.is_of_files = is_document_name(documents) && documents.contains(['*', '?', '[']);
             while place.items.pop_if(|last| *last == PathItem::Slash).is_some() {}
             place.text("/dt=");
             place.form("%Y-%m-%d");
@@ -134,6 +137,12 @@ impl NightPlace {
             return Some(
                 "the path has a month and a day without leading zeros and nothing between them, so several nights would have the same \
                  files: write {mm} and {dd}, or a character between them"
+                    .to_owned(),
+            );
+        }
+        if self.is_of_files {
+            return Some(
+                "the path is a glob of files, and no night lies below these: put {dt} where a path has the date"
                     .to_owned(),
             );
         }
@@ -326,6 +335,7 @@ mod tests {
             ("{yyyy}/{dd}", "has no month"),
             ("{dt:%Y%m}", "has no day"),
             ("{dt:%Y%-m%-d}", "nothing between them"),
+            ("crawl/*/*.jsonl", "a glob of files"),
         ] {
             assert!(fault(wrong).is_some_and(|fault| fault.contains(says)), "{wrong}: {:?}", fault(wrong));
         }

@@ -575,5 +575,5 @@ fn require_text(parquet: &ParquetFile, columns: &DocumentColumns) -> Result<()> 
 
 fn keep_column_type(parquet: &ParquetFile, columns: &DocumentColumns, column: &str) -> Result<DataType> {
     let got = data_type(parquet, column, hint::of_kept(columns, column))?;
-    keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or time"))
+    keep_type(got).ok_or_else(|| wrong_type(parquet, column, got, "a number, string, date or timestamp"))
 }

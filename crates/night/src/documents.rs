@@ -50,7 +50,7 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         Err(_) => absent == Some(&Absent::Missing),
     };
     match nights {
-        Some(nights) if nothing => explain(&nights, opened, (root, &place), pattern, &request.dt).await,
+        Some(nights) if nothing => explain(storage, &nights, opened, (root, &place), (pattern, &request.dt)).await,
         None if nothing => refuse_missing_base(storage, pattern).await.and(opened),
         _ => opened,
     }
@@ -120,11 +120,11 @@ fn nights_missing(url: &str) -> Fault {
 
 /// Explains why a night has no documents. `job` is the place of all nights, as the job has it, and `documents` that of the night.
 async fn explain(
+    storage: &Storage,
     nights: &NightFolders,
     opened: Result<Documents>,
     job: (&str, &NightPlace),
-    documents: &str,
-    dt: &str,
+    (documents, dt): (&str, &str),
 ) -> Result<Documents> {
     let names = nights.root.names().await?;
     if names.is_empty() && !nights.root.is_local_folder() {
@@ -132,8 +132,7 @@ async fn explain(
     }
     let is_there = nights.has(dt).await?;
     if !is_there {
-        let of_night = names.iter().find(|name| is_of_night(name, dt)).cloned();
-        if let Some(fault) = other_layout(nights, of_night.as_slice(), job, dt) {
+        if let Some(fault) = other_form(storage, nights, &names, job, dt).await? {
             return Err(fault);
         }
         if let Some(fault) = other_digits(nights, job.1, dt).await? {
@@ -178,18 +177,49 @@ fn other_layout(
         return None;
     }
     let (name, layout) = names.iter().find_map(|name| Some((name, layout_of(name)?)))?;
-    let reason = format!(
-        "{} has no folder {}, but {name}: write the place with the date in it, documents = \"{}/{layout}\"; nothing was read or written",
-        nights.root.url(),
-        nights.name_of(dt),
-        documents.trim_end_matches('/')
-    );
-    Some(Fault::config("documents", reason))
+    Some(misplaced(nights, name, (documents, place), &layout, dt))
 }
 
-/// Returns whether a folder's name is that of a night with its whole date in another form.
-fn is_of_night(name: &str, dt: &str) -> bool {
-    layout_of(name).is_some_and(|layout| NightPlace::parse(&layout).of(dt) == name)
+/// Returns a fault if a night is there with its date in another form. `names` are those at the place of nights, and `job` is that
+/// place as the job has it.
+async fn other_form(
+    storage: &Storage,
+    nights: &NightFolders,
+    names: &[String],
+    job: (&str, &NightPlace),
+    dt: &str,
+) -> Result<Option<Fault>> {
+    // The date as the default place has it is a form of its own for places that say another.
+    let layouts: BTreeSet<String> =
+        names.iter().filter_map(|name| layout_of(name)).chain(["dt={dt}".to_owned()]).collect();
+    for layout in layouts {
+        let other = NightPlace::parse(&format!("{}/{layout}", nights.root.url())).nights(storage)?;
+        if let Some(other) = other.filter(|other| other.name_of(dt) != nights.name_of(dt))
+            && other.has(dt).await?
+        {
+            return Ok(Some(misplaced(nights, &other.name_of(dt), job, &layout, dt)));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes the fault of nights whose folders have their dates in another form than the job says.
+fn misplaced(
+    nights: &NightFolders,
+    name: &str,
+    (documents, place): (&str, &NightPlace),
+    layout: &str,
+    dt: &str,
+) -> Fault {
+    let remedy = match place.has_date() {
+        true => format!("write the date in it as {layout}"),
+        false => {
+            format!("write the place with the date in it, documents = \"{}/{layout}\"", documents.trim_end_matches('/'))
+        }
+    };
+    let (root, folder) = (nights.root.url(), nights.name_of(dt));
+    let reason = format!("{root} has no folder {folder}, but {name}: {remedy}; nothing was read or written");
+    Fault::config("documents", reason)
 }
 
 /// Returns a fault if a night has names whose month or day has other digits than the place says, such as `day=1` for `day={dd}`.

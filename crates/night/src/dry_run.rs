@@ -41,6 +41,8 @@ pub struct DryRun {
     pub n_documents: Option<u64>,
     /// The time at which the newest input was written, in UTC.
     pub newest_input: Option<String>,
+    /// The nights that the store would forget, by `keep_nights`.
+    pub forgotten: Vec<String>,
     /// The number of earlier nights, and of nights of references, with which the night would be joined.
     pub n_nights: u64,
     /// The number of their fingerprints, with those of documents that the night has again.
@@ -171,8 +173,10 @@ fn refuse_forbidden(storage: &Storage, request: &RunRequest) -> Result<()> {
 
 fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish: bool) -> Result<DryRun> {
     let info = plan.store.info();
+    let leaving: Vec<&str> = plan.leaving(request).iter().map(|night| night.dt.as_str()).collect();
     let (earlier, later): (Vec<_>, Vec<_>) =
         info.nights.iter().filter(|night| night.dt != request.dt).partition(|night| night.dt < request.dt);
+    let earlier: Vec<_> = earlier.into_iter().filter(|night| !leaving.contains(&night.dt.as_str())).collect();
     let (n_reference_nights, n_reference) = plan.references.size();
     let n_nights = earlier.len() as u64 + n_reference_nights;
     let n_existing = earlier.iter().map(|night| night.n_fingerprints).sum::<u64>() + n_reference;
@@ -191,6 +195,7 @@ fn said(request: &RunRequest, plan: &Plan, resources: &Resources, would_publish:
         input_bytes: plan.inputs.iter().map(|input| input.bytes).sum(),
         n_documents,
         newest_input: plan.newest_input.clone(),
+        forgotten: if would_publish { leaving.iter().map(|&dt| dt.to_owned()).collect() } else { Vec::new() },
         n_nights,
         n_existing,
         join,

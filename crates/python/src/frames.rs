@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array as _, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchReader as _, StructArray, UInt32Array,
+    Array as _, ArrayRef, AsArray, BooleanArray, LargeStringArray, RecordBatch, RecordBatchReader as _, StructArray,
+    UInt32Array,
 };
 use arrow::compute::{cast, cast_with_options, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
@@ -226,4 +227,20 @@ pub(crate) fn integers_of(column: &Bound<'_, Array>, unsigned: bool) -> PyResult
     let integers = if unsigned { DataType::UInt64 } else { DataType::Int64 };
     let numbers = cast_with_options(texts, &integers, &EXACT).map_err(|e| Problem::from(e).raised(py))?;
     Ok(Array::new("id", numbers))
+}
+
+/// Returns ids, of which those whose value in `of` is `own` are numbers of rows: these without their leading zeros.
+#[pyfunction]
+#[pyo3(signature = (ids, of, own))]
+pub(crate) fn unpadded(ids: &Bound<'_, Array>, of: &Bound<'_, Array>, own: Option<&str>) -> PyResult<Array> {
+    let py = ids.py();
+    let texts = |column: &Bound<'_, Array>| cast(column.get().array(), &DataType::LargeUtf8).map_err(Problem::from);
+    let (ids, of) = texts(ids).and_then(|ids| Ok((ids, texts(of)?))).map_err(|e| e.raised(py))?;
+    let shorter = |id: &'_ str| match id.trim_start_matches('0') {
+        "" => "0".to_owned(),
+        number => number.to_owned(),
+    };
+    let id = |(id, of): (Option<&str>, Option<&str>)| id.map(|id| if of == own { shorter(id) } else { id.to_owned() });
+    let made: LargeStringArray = ids.as_string::<i64>().iter().zip(of.as_string::<i64>()).map(id).collect();
+    Ok(Array::new("id", Arc::new(made)))
 }

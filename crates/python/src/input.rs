@@ -47,6 +47,7 @@ impl<'n> Input<'n> {
     /// Takes an argument that speaks the PyCapsule interface, or a list, a tuple, or what makes a list of itself, such as an
     /// array of NumPy.
     pub(crate) fn of(name: &'n str, argument: &Bound<'_, PyAny>) -> Result<Self> {
+        let argument = &plain_column(argument)?;
         if argument.hasattr("__arrow_c_array__")? || argument.hasattr("__arrow_c_stream__")? {
             match argument.extract::<AnyArray>() {
                 Ok(array) => return Ok(Self { name, arrays: array.into_reader()? }),
@@ -163,6 +164,18 @@ impl<'n> Input<'n> {
     }
 }
 
+/// Returns a column in a form that can be read: that of a frame of pandas that has no other, since pandas would add its index; and the
+/// list of one of Polars that has no value, for which Polars gives no Arrow that others read.
+fn plain_column<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if argument.hasattr("iloc")? && argument.hasattr("columns")? && argument.getattr("columns")?.len()? == 1 {
+        return argument.get_item(argument.getattr("columns")?.get_item(0)?);
+    }
+    let is_null = argument.hasattr("to_list")?
+        && argument.hasattr("dtype")?
+        && argument.getattr("dtype")?.str()?.to_str().is_ok_and(|data_type| data_type == "Null");
+    if is_null { argument.call_method0("to_list") } else { Ok(argument.clone()) }
+}
+
 /// Returns whether a value is one of pandas for what is missing.
 fn is_na(value: &Bound<'_, PyAny>) -> bool {
     value.get_type().name().is_ok_and(|name| name == "NAType" || name == "NaTType")
@@ -245,7 +258,9 @@ fn of_list(name: &str, list: &Bound<'_, PyList>) -> Result<ArrayRef> {
         }
     } else {
         let got = type_of(first);
-        return Err(Problem::Type(format!("{name}: value {at} is of {got}, expected str, bytes, int, float or bool")));
+        return Err(Problem::Type(format!(
+            "{name}: value {at} is of {got}, expected str, bytes, int, float or bool: make times texts, as with isoformat()"
+        )));
     })
 }
 
@@ -358,6 +373,8 @@ impl Texts {
         let array = match array.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => array.clone(),
             DataType::Null => cast(array, &DataType::Utf8)?,
+            // A column without any value may have been one of texts: pandas makes it one of floats.
+            data_type if data_type.is_floating() && array.null_count() == array.len() => cast(array, &DataType::Utf8)?,
             DataType::Dictionary(_, values) if values.is_string() => cast(array, values)?,
             other => return Err(Problem::Type(format!("{name}: a column of {other}, expected strings"))),
         };

@@ -557,3 +557,75 @@ def test_a_setting_may_be_a_number_of_numpy():
     np = pytest.importorskip("numpy")
     done = nearprint.Deduplicator(threads=np.int64(2), max_lost_share=np.float32(0.5)).dedup(["a text", "a text"])
     assert [row["decision"] for row in done.frame] == ["keep", "drop"]
+
+
+def test_numbers_of_rows_are_the_same_beside_those_of_a_store(tmp_path):
+    other = "Ten entirely different words about commits, stores and sorted runs."
+    decided(tmp_path, [{"id": "s", "text": TEXT}])
+    found = nearprint.Deduplicator(references=[tmp_path / "store"]).dedup([TEXT, other, other.upper(), other])
+    assert [(row["canonical_id"], row["cluster_id"]) for row in found.frame] == [("s", 0), (None, 1), ("1", 1), ("1", 1)]
+    assert [(pair["id_a"], pair["id_b"]) for pair in found.pairs] == [(0, "s"), (1, "2"), (1, "3")]
+
+
+def test_a_frame_of_pandas_with_one_column_is_that_column_whatever_its_index():
+    frame = pd.DataFrame({"text": [TEXT, TEXT.upper(), TEXT]}, index=["p", "q", "r"])
+    expected = nearprint.fingerprint(frame["text"])
+    assert expected.equals(nearprint.fingerprint(frame)) and list(expected.index) == ["p", "q", "r"]
+    assert nearprint.fingerprint(frame[[True, False, True]]).equals(expected[[True, False, True]])
+    assert len(nearprint.pairs_within(expected.to_frame(), 0)) == 3
+
+
+def test_columns_of_polars_and_pandas_may_have_no_value_at_all():
+    assert nearprint.dedup(pl.DataFrame({"text": []})).is_empty()
+    rows = pl.DataFrame({"text": [None, None]})
+    assert nearprint.dedup(rows)["decision"].to_list() == ["skip", "skip"]
+    assert nearprint.dedup(rows.with_columns(score=pl.lit(None)), keep="score desc").height == 2
+    assert nearprint.fingerprint(rows["text"]).to_pylist() == [None, None]
+    assert nearprint.fingerprint(pd.Series([np.nan, np.nan])).isna().all()
+    assert nearprint.sketch(pd.Series([np.nan])).isna().all()
+
+
+def test_a_frame_may_have_a_column_of_sources():
+    rows = [{"id": "a", "text": TEXT, "site": "s"}, {"id": "b", "text": TEXT, "site": "s"}]
+    for frame in (rows, pd.DataFrame(rows)):
+        assert nearprint.Deduplicator(source_column="site").dedup(frame).summary["n_drop"] == 1
+    with pytest.raises(ValueError, match="no column 'place', it has: id, text, site"):
+        nearprint.dedup(rows, source_column="place")
+
+
+def test_integers_of_python_above_those_with_a_sign_are_ids_of_pandas():
+    ids = pd.Series([2**63, 1], dtype=object)
+    found = nearprint.dedup(pd.DataFrame({"id": ids, "text": [TEXT, TEXT.upper()]}))
+    assert found["canonical_id"].dropna().tolist() == [1] and found["cluster_id"].tolist() == [1, 1]
+
+
+def test_options_and_settings_may_be_scalars_of_numpy(job):
+    assert nearprint.dedup([TEXT], stubs={"find": np.bool_(False)})[0]["decision"] == "keep"
+    summary = nearprint.run(job, "2026-11-19", create_store=np.bool_(True), threads=np.int64(1), dry_run=np.bool_(False))
+    assert summary["status"] == "published"
+
+
+@pytest.mark.parametrize(
+    ("said", "call"),
+    [
+        ("add: 'today': give the date", lambda: nearprint.Deduplicator("store", "out").dedup([{"id": "a", "text": TEXT}], add="today")),
+        ("add: '20261120': give the date", lambda: nearprint.Deduplicator("store", "out").dedup([{"id": "a", "text": TEXT}], add="20261120")),
+        ("require_marker: a frame has no files", lambda: nearprint.dedup([TEXT], require_marker="_SUCCESS")),
+        ("roots: a frame has no files", lambda: nearprint.dedup([TEXT], roots=["/"])),
+    ],
+)
+def test_what_only_files_have_is_refused(said, call):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_a_fingerprint_of_16_digits_is_asked_for_as_the_integer_that_it_is(tmp_path):
+    chance = random.Random(1)
+    texts = [" ".join(chance.choices(WORDS, k=12)) for _ in range(3000)]
+    fingerprints = nearprint.fingerprint(texts).to_pylist()
+    text, fingerprint = next((text, value) for text, value in zip(texts, fingerprints) if value is not None and len(str(value)) == 16)
+    decided(tmp_path, [{"id": "a", "text": text}])
+    job = {"documents": str(tmp_path / "crawl"), "store": str(tmp_path / "store"), "output": str(tmp_path / "results")}
+    for asked in (fingerprint, np.uint64(fingerprint)):
+        found = nearprint.query(job, fingerprint=asked)
+        assert found["status"] == "found" and found["matches"][0]["distance"] == 0

@@ -89,7 +89,10 @@ async fn why_missing(folder: &Folder) -> Result<Fault> {
         return Ok(lost_commits(folder));
     }
     let (what, remedy) = match identity {
-        Some(_) => ("night in the store", "the store is made, and has no night yet: run one first"),
+        Some(_) => (
+            "night in the store",
+            "the store is made, and has no night yet: run one first; if it has had some, restore its _commits",
+        ),
         None => ("store", "check the path, and that its disk is mounted; a run makes the store's first commit"),
     };
     Ok(Fault::input_missing(what, folder.url().to_owned(), remedy))
@@ -298,7 +301,7 @@ impl Store {
 
     pub(crate) fn of_another(&self, output: &Folder) -> Fault {
         let reason = format!(
-            "another store publishes into it, not {}: check the place of the store (is it mounted, and spelled right?), or name an output of its own",
+            "another store publishes into it, not {}: check the place of the store (is it mounted, and spelled right?), or name an output of its own; if no night is published here, delete its _store.json",
             self.folder.url()
         );
         Fault::output_exists(output.url().to_owned(), reason)

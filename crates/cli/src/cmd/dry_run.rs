@@ -31,6 +31,9 @@ pub fn text(found: &DryRun, details: bool) -> String {
         line("temporary", format!("{}, about", in_bytes(as_f64(found.spill_bytes))));
         line("writes", found.writes.join("\n             "));
     }
+    if !found.forgotten.is_empty() {
+        line("forgotten then", format!("{}: keep_nights", found.forgotten.join(", ")));
+    }
     if !found.later_nights.is_empty() {
         line("stale then", format!("{}: nights after this one", found.later_nights.join(", ")));
     }

@@ -8,6 +8,7 @@ use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, made_again};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
+use nearprint_store::NightInfo;
 use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -28,14 +29,22 @@ pub(super) struct Done {
     n_published: u64,
     /// The summaries, in order of date. The last one may be that of a night that a breaker stopped.
     nights: Vec<RunSummary>,
-    /// The nights that are stale still.
+    /// The nights that are stale still, those of other outputs among them.
     stale: Vec<String>,
+}
+
+/// The stale nights, in order of date.
+struct StaleNights {
+    /// Those of the job: they are published in its output.
+    own: Vec<String>,
+    /// All.
+    all: Vec<String>,
 }
 
 /// The findings of a dry run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WouldRun {
-    /// The stale nights, in order of date.
+    /// The stale nights of the job's output, in order of date.
     stale: Vec<String>,
 }
 
@@ -90,7 +99,7 @@ pub(super) fn outcome(
 fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Option<&Path>) -> Outcome {
     refuse_lock(lock)?;
     let stale = session.block_on(|storage, resources, _| async move {
-        let stale = stale(&storage, &request.store).await?;
+        let StaleNights { own: stale, .. } = stale(&storage, &request).await?;
         for dt in &stale {
             let found = would_run_night(&storage, &request, &resources, dt).await;
             found.map_err(|error| error.within(format!("{dt}: ")))?;
@@ -99,7 +108,7 @@ fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Optio
     })?;
     let nights = counted(stale.len() as u64, "night");
     let text = match stale.as_slice() {
-        [] => "No night is stale (dry run)\n".to_owned(),
+        [] => "No night of this output is stale (dry run)\n".to_owned(),
         stale => format!(
             "{nights} would be published again, and later ones that become stale thereby: {} (dry run: nothing was written)\n",
             stale.join(", ")
@@ -136,9 +145,10 @@ async fn all(
     // An execution that made the last stale night again may have died before its tables followed.
     nearprint_night::complete_tables(storage, &request.store).await?;
     loop {
-        done.stale = stale(storage, &request.store).await?;
-        let Some(dt) = done.stale.iter().find(|dt| **dt > last) else { return Ok((done, None)) };
-        last.clone_from(dt);
+        let stale_now = stale(storage, &request).await?;
+        done.stale = stale_now.all;
+        let Some(dt) = stale_now.own.into_iter().find(|dt| *dt > last) else { return Ok((done, None)) };
+        last.clone_from(&dt);
         tracing::info!(dt, "stale");
         match again(storage, &request, resources, progress, engine, files, &last).await {
             Err(error) => return Ok((done, Some((last, error)))),
@@ -147,7 +157,7 @@ async fn all(
                 done.n_published += u64::from(!stopped);
                 done.nights.push(night);
                 if let Some(error) = unwritten {
-                    done.stale = stale(storage, &request.store).await?;
+                    done.stale = stale(storage, &request).await?.all;
                     return Ok((done, Some((last, error))));
                 }
                 if stopped {
@@ -177,9 +187,21 @@ async fn again(
     made.map(|night| (night, unwritten))
 }
 
-async fn stale(storage: &Storage, store: &str) -> Result<Vec<String>, Fault> {
-    let info = nearprint_night::store_info(storage, store).await?;
-    Ok(info.nights.into_iter().filter(|night| night.stale).map(|night| night.dt).collect())
+/// Finds the stale nights. Those of another output have other rules, and are left to the job that has them.
+async fn stale(storage: &Storage, request: &RunRequest) -> Result<StaleNights, Fault> {
+    let info = nearprint_night::store_info(storage, &request.store).await?;
+    let own = storage.folder(&request.output)?;
+    let mut stale = StaleNights { own: Vec::new(), all: Vec::new() };
+    for night in info.nights.into_iter().filter(|night| night.stale) {
+        if storage.folder(&night.output)?.is_same_place(&own) {
+            stale.own.push(night.dt.clone());
+        } else {
+            let NightInfo { dt, output, .. } = &night;
+            tracing::warn!(dt, output, "stale, and published in another output: run `--stale` with its job file too");
+        }
+        stale.all.push(night.dt);
+    }
+    Ok(stale)
 }
 
 fn text(done: &Done) -> String {

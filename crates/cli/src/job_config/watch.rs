@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use nearprint_storage::is_date;
+
 use super::{JobConfig, WatchConfig};
 use crate::args::refuse_other_ending;
 use crate::job_folder::JobFolder;
@@ -61,9 +63,10 @@ pub struct WatchFile {
 }
 
 impl WatchFile {
-    /// Returns the place of the file of a night, as a command line names it.
-    pub fn of_night(&self, dt: &str) -> String {
-        self.folder.typed(&self.place.replace("{dt}", dt))
+    /// Returns the place of the file of a night, as a command line names it. `None`: the place has the date, and this is none.
+    pub fn of_night(&self, dt: &str) -> Option<String> {
+        let has_place = is_date(dt) || !self.place.contains("{dt}");
+        has_place.then(|| self.folder.typed(&self.place.replace("{dt}", dt)))
     }
 }
 

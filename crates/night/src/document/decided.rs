@@ -59,7 +59,9 @@ impl Decided {
         id: &str,
     ) -> Result<Option<(String, Self)>> {
         let day = day_of_date(state_dt);
-        let later = store.nights().iter().rev().filter(|night| night.redecides && night.dt.as_str() > state_dt);
+        // Where ids were forgotten, the night may have the decision in its results alone.
+        let may_redecide = |night: &&Night| night.redecides || night.joined_as.is_some();
+        let later = store.nights().iter().rev().filter(|night| night.dt.as_str() > state_dt).filter(may_redecide);
         for night in later {
             let is_it = |columns: Columns<'_>, row| {
                 let is_of_day = Some(columns.primitive::<Date32Type>(OF_DT)?.value(row)) == day;

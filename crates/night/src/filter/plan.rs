@@ -83,7 +83,7 @@ pub async fn plan_all(
         if stale {
             tracing::warn!(
                 night = night.dt,
-                "it is stale: a night before it was published later; `run --stale` decides it anew"
+                "it is stale: a night before it was added, replaced or dropped; `run --stale` decides it anew"
             );
         }
         let (columns, max_doc_bytes) = request.source.as_read(&published.manifest, base.as_ref());
@@ -128,7 +128,7 @@ impl FilterRequest {
 
 fn remedies() -> Remedies {
     Remedies {
-        gone: "the night was made from it: restore it; a relative path is one below the folder of the run".into(),
+        gone: "the night was made from it: restore it; a relative path is one below the folder of the job file".into(),
         changed: "restore the file, or publish the night again with `nearprint run --replace`".into(),
         several: "restore them, or publish the nights of changed files again with `nearprint run --replace`".into(),
     }

@@ -106,7 +106,7 @@ pub struct FilteredNight {
     pub generation: String,
     /// The folder of the night's files.
     pub output: String,
-    /// True if the night was decided without a night before it that was published later.
+    /// True if nights before it were added, replaced or dropped after it was decided.
     pub stale: bool,
     /// The counts of the night.
     #[serde(flatten)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import subprocess
 import sys
@@ -91,6 +92,10 @@ def query(config: Config, text: str | None = None, **options: Option) -> Summary
     Raises:
         ValueError: the text is no word of a command line: it has more than 100,000 bytes, or a NUL character.
     """
+    fingerprint = options.get("fingerprint")
+    if isinstance(fingerprint, numbers.Integral):
+        # The command takes 16 digits for those of hex.
+        options["fingerprint"] = f"{int(fingerprint):#x}"
     if text is not None and (len(text.encode("utf-8", "replace")) > 100_000 or "\0" in text):
         raise ValueError("text: it has more than 100,000 bytes, or a NUL character: ask Store(place).query(text)")
     return _run("query", config, {"text": text}, options)

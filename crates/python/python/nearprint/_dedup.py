@@ -169,7 +169,8 @@ class Deduplicator:
         there = given.columns()
         # A column that the caller has not named may be missing.
         own_id = None if id == "id" and id not in there else id
-        wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep)]))
+        source = self.settings.get("source_column")
+        wanted = list(dict.fromkeys([*([own_id] if own_id is not None else []), text, *order_of(keep), *([source] if source is not None else [])]))
         for name in wanted:
             if name not in there:
                 raise ValueError(f"frame: no column '{name}', it has: {', '.join(map(str, there))}")
@@ -187,6 +188,8 @@ class Deduplicator:
             raise ValueError("add: a frame is added to a store with an output, Deduplicator(store, output), and by its column of ids")
         if add is not None and self.output is not None and "://" in self.output:
             raise ValueError(f"add: the results are read from the output, which must be a folder of this machine: {self.output}")
+        if add is not None and not _is_date(night_of(add)):
+            raise ValueError(f"add: '{add}': give the date of the night, such as 2026-11-20")
         if add is None and (replace or late):
             raise ValueError("replace, late: they are about the night of a store: give its date with add=")
         ids = own_id
@@ -223,6 +226,13 @@ class Deduplicator:
         return Deduplicated(given, own_id, decisions, pairs, summary, prefix, of_stores)
 
 
+def _is_date(night: str) -> bool:
+    try:
+        return datetime.date.fromisoformat(night).isoformat() == night
+    except ValueError:
+        return False
+
+
 def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings without those that are None, and without tables that have no others."""
     inner = {key: _given(value) if isinstance(value, Mapping) else value for key, value in settings.items()}
@@ -247,6 +257,7 @@ INSTEAD = {
     "on_duplicate_id": ("fail", "each row of a frame gets a decision: give the rows different ids, or none"),
     "max_bad_rows": (0, "each row of a frame gets a decision: raise max_doc_bytes, or leave such rows out"),
     "max_bad_files": (0, "a frame is no file"),
+    **dict.fromkeys(("require_marker", "documents_version", "roots"), (None, "a frame has no files")),
     "watch": (None, "a frame leaves no files beside its results"),
     "keep": (None, "say which of near rows stays with keep= of dedup"),
     "breakers": (None, "a frame has no nights before it, so none is on: look at the summary of Deduplicator(…).dedup(…)"),
@@ -280,6 +291,10 @@ class Deduplicated:
         self._given, self._prefix, self.summary = given, prefix, summary
         if id is not None:
             decisions = _nearprint.rows_of(decisions, given.column(id))
+        elif of_stores:
+            # Numbers of rows have leading zeros in a night, whose ids are in order as texts.
+            decisions = _with(decisions, "canonical_id", _nearprint.unpadded(decisions["canonical_id"], decisions["reference"], None))
+            pairs = _with(pairs, "id_b", _nearprint.unpadded(pairs["id_b"], pairs["scope"], "new_new"))
         integers = "int64" if id is None else given.integers(id)
         ids = [name for name in IDS if integers is not None and not (of_stores and name in IDS_OF_STORES)]
         self._decisions, self._pairs = (_with_ids(table, ids, integers == "uint64") for table in (decisions, pairs))
@@ -327,6 +342,11 @@ class Deduplicated:
 IDS = ("doc_id", "id_a", "id_b", "canonical_id", "cluster_id")
 IDS_OF_STORES = ("id_b", "canonical_id")
 """The columns with ids that may be those of documents of stores."""
+
+
+def _with(table: _nearprint.Table, name: str, column: _nearprint.Array) -> _nearprint.Table:
+    """The table with another column of this name."""
+    return _nearprint.table_of([(one, column if one == name else table[one]) for one in table.column_names])
 
 
 def _with_ids(table: _nearprint.Table, ids: Sequence[str], unsigned: bool) -> _nearprint.Table:
@@ -401,6 +421,7 @@ def _of_frame(message: str, rows: str, id: str) -> str:
 BAD_ROWS = {
     "null_id": "column '{id}' has no value: fill the column, or use the numbers of the rows (id=None)",
     "too_large": "its text has more bytes than max_doc_bytes, or its id or a value for keep has more than 64 KiB: raise max_doc_bytes, or shorten them",
+    "invalid_utf8": "its text, or its id or a value for keep, has bytes that are not UTF-8: decode them",
     "wrong_type": "a value for keep is above 2**63 - 1, or is a time that microseconds cannot count: make the column one of floats",
 }
 """What is wrong with a row of a frame, by the reason of the night."""

@@ -163,6 +163,15 @@ class _Polars(Frame):
         frame = given.collect() if self.is_lazy else given
         super().__init__(given, frame.alias(text).to_frame() if self.is_column else frame)
 
+    def table(self, columns: list[str]) -> Any:
+        import polars as pl
+
+        # Of a column without any value, Polars gives no Arrow that others read.
+        return self.frame.select(columns).with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.String))
+
+    def column(self, name: str) -> Any:
+        return self.table([name])[name]
+
     def integers(self, name: str) -> str | None:
         dtype = self.frame[name].dtype
         if not dtype.is_integer():
@@ -268,7 +277,11 @@ def _of_pandas(series: Any) -> Any:
         import pyarrow as pa
     except ImportError:
         return series.astype(object).where(series.notna(), None).tolist()
-    return pa.array(series, from_pandas=True)
+    try:
+        return pa.array(series, from_pandas=True)
+    except OverflowError:
+        # Integers of Python above those of 64 bits with a sign.
+        return series.where(series.notna(), None).tolist()
 
 
 def to_pandas(result: Any) -> Any:

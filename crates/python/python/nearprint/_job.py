@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import numbers
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -88,19 +87,20 @@ def _table(name: str, table: Mapping[str, Any]) -> str:
 
 
 def _value(key: str, value: Any) -> str:
+    value = _plain(value)
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
-    # Those of NumPy are none of these.
-    if isinstance(value, numbers.Integral):
-        return json.dumps(int(value))
-    if isinstance(value, numbers.Real):
-        return json.dumps(float(value))
     if isinstance(value, (str, os.PathLike)):
         # Strings of TOML have the escapes of JSON, and no bare delete.
         return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_value(key, one) for one in value) + "]"
     raise TypeError(f"{key}: {type(value).__name__} is no value of a job file: give a text, a number, a bool, a list or a dictionary")
+
+
+def _plain(value: Any) -> Any:
+    """A number or a bool of NumPy as one of Python, and any other value as it is."""
+    return value.item() if hasattr(value, "item") and not hasattr(value, "__len__") else value
 
 
 @contextlib.contextmanager
@@ -133,6 +133,7 @@ def arguments_of(options: Mapping[str, Option]) -> list[str]:
     for name, value in options.items():
         # The command names what may be repeated in the singular.
         flag = "--root" if name == "roots" else "--" + name.replace("_", "-")
+        value = _plain(value)
         if value is None or value is False:
             continue
         if value is True:
