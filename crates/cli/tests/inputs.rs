@@ -565,7 +565,22 @@ fn a_path_whose_nights_have_dates_in_another_form_is_refused_with_the_path_that_
         document(&night.path().join("crawl").join(folder).join("x.parquet"), "a", 1);
         if place != "crawl" {
             night.run("2026-03-06", &["--documents", place]).expect_success();
+            // Nor is this one where another night has the form of the place: it is late, or empty.
+            let former = place.replace("{dt}", "2026-03-04").replace("{yyyy}/{mm}/{dd}", "2026/03/04");
+            let former = former.trim_end_matches("/*.parquet");
+            document(&night.path().join(former).join("x.parquet"), "b", 2);
+            night.run("2026-03-05", &["--documents", place, "--late"]).expect_success();
         }
+    }
+    // The folder of a day may be there before its file, and other data beside it.
+    for (place, folder) in [
+        ("crawl/{yyyy}/{mm}/{dd}/pages-{dt}.parquet", "2026/03/05"),
+        ("crawl/dt={dt}/pages-{dt}.parquet", "dt=2026-03-05"),
+        ("crawl/html={dt}", "text=2026-03-05"),
+    ] {
+        let night = Night::new("");
+        document(&night.path().join("crawl").join(folder).join("others/x.parquet"), "a", 1);
+        expect(&night.run("2026-03-05", &["--documents", place, "--late-exit-code", "75"]), 75, &[]);
     }
     let night = Night::new("");
     document(&night.path().join("crawl/pages/x.parquet"), "a", 1);

@@ -507,13 +507,13 @@ fn one_schema(files: &BTreeMap<String, Box<dyn DocumentReader>>, columns: &Docum
         }
     }
     let newest_by = columns.newest_by.as_ref().and_then(|column| Some((column, first.get(column.as_str())?)));
-    if let Some((column, (numbers, DataType::Int64 | DataType::Float64))) = newest_by
+    if let Some((column, (numbers, DataType::Int64 | DataType::Float64 | DataType::Boolean))) = newest_by
         && let Some(records) = files.keys().find(|url| has_fetch_times(url))
     {
         let reason = words![
-            format!("column '{column}' has numbers in "),
+            format!("column '{column}' has no times in "),
             Part::Place,
-            format!(", and nothing says how they compare with the times of the records in {records}")
+            format!(", and nothing says how its values compare with the times of the records in {records}")
         ];
         let remedy = "write times, or texts such as 2026-11-20T03:00:00Z";
         return Err(Fault::bad_data(*numbers, reason).column(column).remedy(remedy));

@@ -180,8 +180,9 @@ fn other_layout(
     Some(misplaced(nights, name, (documents, place), &layout, dt))
 }
 
-/// Returns a fault if a night is there with its date in another form. `names` are those at the place of nights, and `job` is that
-/// place as the job has it.
+/// Returns a fault if a night is there with its date in another form. Where other nights have the form of the place, the night may be
+/// late, and what has another form may be no crawl; but a name of one folder in place of `dt=DATE` is the night's. `names` are those at
+/// the place of nights, and `job` is that place as the job has it.
 async fn other_form(
     storage: &Storage,
     nights: &NightFolders,
@@ -192,12 +193,23 @@ async fn other_form(
     // The date as the default place has it is a form of its own for places that say another.
     let layouts: BTreeSet<String> =
         names.iter().filter_map(|name| layout_of(name)).chain(["dt={dt}".to_owned()]).collect();
-    for layout in layouts {
-        let other = NightPlace::parse(&format!("{}/{layout}", nights.root.url())).nights(storage)?;
-        if let Some(other) = other.filter(|other| other.name_of(dt) != nights.name_of(dt))
-            && other.has(dt).await?
-        {
-            return Ok(Some(misplaced(nights, &other.name_of(dt), job, &layout, dt)));
+    let is_of_place = !nights.dates().await?.is_empty();
+    // A key that the job does not name may be that of other data.
+    let is_known = |key: &str| ["dt", "year", "Year"].contains(&key) || job.0.contains(&format!("{key}="));
+    let has_key = |layout: &str| layout.split_once('=').is_some_and(|(key, _)| !is_known(key));
+    let may_be_nights = |layout: &&String| match job.1.has_date() {
+        true => !is_of_place && !has_key(layout),
+        false => !is_of_place || !layout.contains('/'),
+    };
+    for layout in layouts.iter().filter(may_be_nights) {
+        let Some(other) = NightPlace::parse(&format!("{}/{layout}", nights.root.url())).nights(storage)? else {
+            continue;
+        };
+        let (name, own) = (other.name_of(dt), nights.name_of(dt));
+        // Its folder may be there before its files. What cannot be listed is left to whoever reads it.
+        let is_within = own == name || own.starts_with(&format!("{name}/"));
+        if !is_within && other.has(dt).await.unwrap_or(false) {
+            return Ok(Some(misplaced(nights, &name, job, layout, dt)));
         }
     }
     Ok(None)

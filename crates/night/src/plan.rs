@@ -220,8 +220,11 @@ pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
 /// Returns the refusal of a night of which nothing but the earlier nights has changed.
 fn stale(published: &Night, plan: &Plan) -> Fault {
     let reason = format!("{} is published from other earlier nights than there are now, so it is stale", published.dt);
-    let remedy =
-        words!["`nearprint run --config FILE --stale` makes all stale nights anew, and ", key("replace"), " this one"];
+    let remedy = words![
+        "`nearprint run --config FILE --stale` makes all stale nights of the output anew, and ",
+        key("replace"),
+        " this one"
+    ];
     Fault::output_exists(plan.output.url(), reason).remedy(remedy).about(StaleNight)
 }
 

@@ -167,8 +167,11 @@ impl<'n> Input<'n> {
 /// Returns a column in a form that can be read: that of a frame of pandas that has no other, since pandas would add its index; and the
 /// list of one of Polars that has no value, for which Polars gives no Arrow that others read.
 fn plain_column<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if argument.hasattr("iloc")? && argument.hasattr("columns")? && argument.getattr("columns")?.len()? == 1 {
-        return argument.get_item(argument.getattr("columns")?.get_item(0)?);
+    if argument.hasattr("iloc")? && argument.getattr("ndim")?.extract::<usize>()? == 2 {
+        let (_, n_columns): (usize, usize) = argument.getattr("shape")?.extract()?;
+        if n_columns == 1 {
+            return argument.call_method1("squeeze", ("columns",));
+        }
     }
     let is_null = argument.hasattr("to_list")?
         && argument.hasattr("dtype")?

@@ -21,7 +21,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the value of the first field of this name, which is an address: bytes that are not UTF-8 are percent-encoded, so that two
-    /// addresses stay two.
+    /// addresses that differ in such bytes stay two.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<Cow<'a, str>> {
         self.values(name, percent_encoded).next()

@@ -18,7 +18,7 @@ pub struct RunArgs {
     /// The night, such as 2026-11-20; today, yesterday: in the job file's time zone
     #[arg(long, value_name = "DATE", required_unless_present = "stale", alias = "date")]
     pub dt: Option<String>,
-    /// Publish all stale nights again, in order of date, from the files that they were made from and with what was added
+    /// Publish all stale nights of the output again, in order of date, from the files that they were made from and with what was added
     /// before them; the first failure ends it
     #[arg(long, conflicts_with_all = ["dt", "late", "future", "documents", "files_from", "documents_version", "documents_since"])]
     pub stale: bool,

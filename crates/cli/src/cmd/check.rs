@@ -59,7 +59,7 @@ fn text(found: &CheckReport, status: &str) -> String {
         let _ = writeln!(
             out,
             "{}: stale: nights before were added, replaced or dropped since; `nearprint run --config FILE --stale` makes \
-             all stale nights anew",
+             those of its output anew",
             found.stale.join(", ")
         );
     }

@@ -8,7 +8,6 @@ use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, made_again};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
-use nearprint_store::NightInfo;
 use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,8 +36,18 @@ pub(super) struct Done {
 struct StaleNights {
     /// Those of the job: they are published in its output.
     own: Vec<String>,
+    /// The others, each with its output.
+    elsewhere: Vec<(String, String)>,
     /// All.
     all: Vec<String>,
+}
+
+impl StaleNights {
+    fn warn_of_others(&self) {
+        for (dt, output) in &self.elsewhere {
+            tracing::warn!(dt, output, "stale, and published in another output: run `--stale` with its job file too");
+        }
+    }
 }
 
 /// The findings of a dry run.
@@ -99,7 +108,9 @@ pub(super) fn outcome(
 fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Option<&Path>) -> Outcome {
     refuse_lock(lock)?;
     let stale = session.block_on(|storage, resources, _| async move {
-        let StaleNights { own: stale, .. } = stale(&storage, &request).await?;
+        let found = stale(&storage, &request).await?;
+        found.warn_of_others();
+        let stale = found.own;
         for dt in &stale {
             let found = would_run_night(&storage, &request, &resources, dt).await;
             found.map_err(|error| error.within(format!("{dt}: ")))?;
@@ -144,6 +155,7 @@ async fn all(
     let mut last = String::new();
     // An execution that made the last stale night again may have died before its tables followed.
     nearprint_night::complete_tables(storage, &request.store).await?;
+    stale(storage, &request).await?.warn_of_others();
     loop {
         let stale_now = stale(storage, &request).await?;
         done.stale = stale_now.all;
@@ -191,13 +203,12 @@ async fn again(
 async fn stale(storage: &Storage, request: &RunRequest) -> Result<StaleNights, Fault> {
     let info = nearprint_night::store_info(storage, &request.store).await?;
     let own = storage.folder(&request.output)?;
-    let mut stale = StaleNights { own: Vec::new(), all: Vec::new() };
+    let mut stale = StaleNights { own: Vec::new(), elsewhere: Vec::new(), all: Vec::new() };
     for night in info.nights.into_iter().filter(|night| night.stale) {
         if storage.folder(&night.output)?.is_same_place(&own) {
             stale.own.push(night.dt.clone());
         } else {
-            let NightInfo { dt, output, .. } = &night;
-            tracing::warn!(dt, output, "stale, and published in another output: run `--stale` with its job file too");
+            stale.elsewhere.push((night.dt.clone(), night.output));
         }
         stale.all.push(night.dt);
     }

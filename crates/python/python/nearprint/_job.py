@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import numbers
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,6 +91,9 @@ def _value(key: str, value: Any) -> str:
     value = _plain(value)
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
+    # Fractions, and long floats of NumPy.
+    if isinstance(value, numbers.Real):
+        return json.dumps(float(value))
     if isinstance(value, (str, os.PathLike)):
         # Strings of TOML have the escapes of JSON, and no bare delete.
         return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
