@@ -26,7 +26,7 @@ tool() {
 run() {
   case $1 in
     ci) bash .ci/run ;;
-    arm) bash scripts/check_arm.sh ;;
+    arm) bash scripts/lint_rust.sh nearprint-cli nearprint-python ;;
     s3) bash scripts/test_second_s3.sh ;;
     advisories) bash scripts/supply_chain.sh advisories ;;
     fuzz) dev/fuzz/run.sh 380 ;;

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Formatting, lints and docs of all Rust code, with the oldest toolchain that Cargo.toml promises, and the kernels for ARM.
+# lint_rust.sh [PACKAGE…]: formatting, lints and docs of all Rust code, with the oldest toolchain that Cargo.toml promises, and a type-check of
+# packages for ARM: those that have code of their own for a processor, unless others are given.
 #
-# The oldest toolchain lints, since a pass over all dependencies takes minutes: what it accepts needs no second one. check_arm.sh checks
-# everything for ARM.
+# The oldest toolchain lints, since a pass over all dependencies takes minutes: what it accepts needs no second one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+[ $# -gt 0 ] || set -- nearprint-join nearprint-parquet
 say() { echo "lint_rust: $*" >&2; }
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -29,6 +30,6 @@ else
   say "NOT CHECKED: lints (rustup component add clippy)"
 fi
 RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo "${rust[@]}" doc --locked --workspace --no-deps --quiet
-# Only these two have code of their own for a processor. Nothing is linked, so `true` stands for the C compiler.
+# Nothing is linked, so `true` stands for the C compiler, and none for ARM is needed.
 [ "${#rust[@]}" -eq 0 ] || CC_aarch64_unknown_linux_gnu=true AR_aarch64_unknown_linux_gnu=true \
-  cargo "${rust[@]}" check --locked -p nearprint-join -p nearprint-parquet --target "$arm"
+  cargo "${rust[@]}" check --locked "${@/#/--package=}" --target "$arm"

@@ -30,8 +30,7 @@ pub fn keep_type(data_type: &DataType) -> Option<DataType> {
 /// Returns the type to which a column of such a type is converted.
 pub fn converted_type(keep_type: &DataType) -> DataType {
     match keep_type {
-        DataType::Boolean => DataType::Int64,
-        time if *time == TIME => DataType::Int64,
+        DataType::Boolean | DataType::Timestamp(..) => DataType::Int64,
         other => other.clone(),
     }
 }
@@ -75,7 +74,7 @@ pub fn keep_type_name(data_type: &DataType) -> String {
         DataType::Int64 => "integer".to_owned(),
         DataType::Float64 => "float".to_owned(),
         DataType::Boolean => "boolean".to_owned(),
-        time if *time == TIME => "date or time".to_owned(),
+        DataType::Timestamp(..) => "date or time".to_owned(),
         other => other.to_string(),
     }
 }

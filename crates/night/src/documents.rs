@@ -131,8 +131,12 @@ async fn explain(
         return Err(no_root(nights).await);
     }
     let is_there = nights.has(dt).await?;
+    if is_there && opened.is_ok() {
+        return opened;
+    }
+    let dates = nights.dates().await?;
     if !is_there {
-        if let Some(fault) = other_form(storage, nights, &names, job, dt).await? {
+        if let Some(fault) = other_form(storage, nights, (&names, &dates), job, dt).await? {
             return Err(fault);
         }
         if let Some(fault) = other_digits(nights, job.1, dt).await? {
@@ -142,7 +146,6 @@ async fn explain(
     if opened.is_ok() {
         return opened;
     }
-    let dates = nights.dates().await?;
     let there = if is_there {
         "its folder is there, but has no files".to_owned()
     } else if dates.is_empty() {
@@ -181,19 +184,19 @@ fn other_layout(
 }
 
 /// Returns a fault if a night is there with its date in another form. Where other nights have the form of the place, the night may be
-/// late, and what has another form may be no crawl; but a name of one folder in place of `dt=DATE` is the night's. `names` are those at
-/// the place of nights, and `job` is that place as the job has it.
+/// late, and what has another form may be no crawl; but a name of one folder in place of `dt=DATE` is the night's. `names` and `dates` are
+/// those at the place of nights, and `job` is that place as the job has it.
 async fn other_form(
     storage: &Storage,
     nights: &NightFolders,
-    names: &[String],
+    (names, dates): (&[String], &BTreeSet<String>),
     job: (&str, &NightPlace),
     dt: &str,
 ) -> Result<Option<Fault>> {
     // The date as the default place has it is a form of its own for places that say another.
     let layouts: BTreeSet<String> =
         names.iter().filter_map(|name| layout_of(name)).chain(["dt={dt}".to_owned()]).collect();
-    let is_of_place = !nights.dates().await?.is_empty();
+    let is_of_place = !dates.is_empty();
     // A key that the job does not name may be that of other data.
     let is_known = |key: &str| ["dt", "year", "Year"].contains(&key) || job.0.contains(&format!("{key}="));
     let has_key = |layout: &str| layout.split_once('=').is_some_and(|(key, _)| !is_known(key));

@@ -8,6 +8,7 @@ use nearprint_fault::Fault;
 use nearprint_night::{RunRequest, RunStatus, RunSummary, made_again};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, Storage};
+use nearprint_store::NightInfo;
 use nearprint_tasks::Engine;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,22 +33,12 @@ pub(super) struct Done {
     stale: Vec<String>,
 }
 
-/// The stale nights, in order of date.
-struct StaleNights {
-    /// Those of the job: they are published in its output.
-    own: Vec<String>,
-    /// The others, each with its output.
-    elsewhere: Vec<(String, String)>,
-    /// All.
-    all: Vec<String>,
-}
-
-impl StaleNights {
-    fn warn_of_others(&self) {
-        for (dt, output) in &self.elsewhere {
-            tracing::warn!(dt, output, "stale, and published in another output: run `--stale` with its job file too");
-        }
-    }
+/// A stale night.
+struct StaleNight {
+    dt: String,
+    output: String,
+    /// It is published in the output of the job.
+    is_own: bool,
 }
 
 /// The findings of a dry run.
@@ -109,8 +100,8 @@ fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Optio
     refuse_lock(lock)?;
     let stale = session.block_on(|storage, resources, _| async move {
         let found = stale(&storage, &request).await?;
-        found.warn_of_others();
-        let stale = found.own;
+        warn_of_others(&found);
+        let stale: Vec<String> = found.into_iter().filter(|night| night.is_own).map(|night| night.dt).collect();
         for dt in &stale {
             let found = would_run_night(&storage, &request, &resources, dt).await;
             found.map_err(|error| error.within(format!("{dt}: ")))?;
@@ -155,11 +146,14 @@ async fn all(
     let mut last = String::new();
     // An execution that made the last stale night again may have died before its tables followed.
     nearprint_night::complete_tables(storage, &request.store).await?;
-    stale(storage, &request).await?.warn_of_others();
+    let mut found = stale(storage, &request).await?;
+    warn_of_others(&found);
     loop {
-        let stale_now = stale(storage, &request).await?;
-        done.stale = stale_now.all;
-        let Some(dt) = stale_now.own.into_iter().find(|dt| *dt > last) else { return Ok((done, None)) };
+        done.stale = found.iter().map(|night| night.dt.clone()).collect();
+        let Some(next) = found.into_iter().find(|night| night.is_own && night.dt > last) else {
+            return Ok((done, None));
+        };
+        let dt = next.dt;
         last.clone_from(&dt);
         tracing::info!(dt, "stale");
         match again(storage, &request, resources, progress, engine, files, &last).await {
@@ -169,7 +163,7 @@ async fn all(
                 done.n_published += u64::from(!stopped);
                 done.nights.push(night);
                 if let Some(error) = unwritten {
-                    done.stale = stale(storage, &request).await?.all;
+                    done.stale = stale(storage, &request).await?.into_iter().map(|night| night.dt).collect();
                     return Ok((done, Some((last, error))));
                 }
                 if stopped {
@@ -177,6 +171,7 @@ async fn all(
                 }
             }
         }
+        found = stale(storage, &request).await?;
     }
 }
 
@@ -199,20 +194,21 @@ async fn again(
     made.map(|night| (night, unwritten))
 }
 
-/// Finds the stale nights. Those of another output have other rules, and are left to the job that has them.
-async fn stale(storage: &Storage, request: &RunRequest) -> Result<StaleNights, Fault> {
+/// Finds the stale nights, in order of date. Those of another output have other rules, and are left to the job that has them.
+async fn stale(storage: &Storage, request: &RunRequest) -> Result<Vec<StaleNight>, Fault> {
     let info = nearprint_night::store_info(storage, &request.store).await?;
     let own = storage.folder(&request.output)?;
-    let mut stale = StaleNights { own: Vec::new(), elsewhere: Vec::new(), all: Vec::new() };
-    for night in info.nights.into_iter().filter(|night| night.stale) {
-        if storage.folder(&night.output)?.is_same_place(&own) {
-            stale.own.push(night.dt.clone());
-        } else {
-            stale.elsewhere.push((night.dt.clone(), night.output));
-        }
-        stale.all.push(night.dt);
+    let found = info.nights.into_iter().filter(|night| night.stale).map(|NightInfo { dt, output, .. }| {
+        let is_own = storage.folder(&output)?.is_same_place(&own);
+        Ok(StaleNight { dt, output, is_own })
+    });
+    found.collect()
+}
+
+fn warn_of_others(stale: &[StaleNight]) {
+    for StaleNight { dt, output, .. } in stale.iter().filter(|night| !night.is_own) {
+        tracing::warn!(dt, output, "stale, and published in another output: run `--stale` with its job file too");
     }
-    Ok(stale)
 }
 
 fn text(done: &Done) -> String {

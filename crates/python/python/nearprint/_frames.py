@@ -275,13 +275,11 @@ def _of_pandas(series: Any) -> Any:
         return [None] * len(series)
     try:
         import pyarrow as pa
-    except ImportError:
-        return series.astype(object).where(series.notna(), None).tolist()
-    try:
+
         return pa.array(series, from_pandas=True)
-    except OverflowError:
-        # Integers of Python above those of 64 bits with a sign.
-        return series.where(series.notna(), None).tolist()
+    except (ImportError, OverflowError):
+        # pyarrow is not there, or there are integers of Python above those of 64 bits with a sign.
+        return series.astype(object).where(series.notna(), None).tolist()
 
 
 def to_pandas(result: Any) -> Any:
