@@ -341,6 +341,7 @@ PLACES = {"documents": "crawl", "store": "store", "output": "results"}
         ("profile: no such name: use default", lambda: nearprint.dedup([TEXT], profile="no-such-profile")),
         ("unknown key 'no_such_key'", lambda: nearprint.dedup([TEXT], no_such_key=3)),
         ("resources.threads: invalid value", lambda: nearprint.dedup([TEXT], threads=-1)),
+        ("max_lost_share: 2 is not a share", lambda: nearprint.dedup([TEXT], max_lost_share=2)),
         ("profile: no such name", lambda: nearprint.run({**PLACES, "profile": "no-such-profile"}, "2026-11-20")),
         ("profile: no such name", lambda: nearprint.report({**PLACES, "profile": "no-such-profile"})),
     ],
@@ -366,8 +367,10 @@ def test_a_column_of_a_wrong_type_is_told_as_one_of_the_frame():
 
 
 def test_a_folder_to_spill_to_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ValueError, match=f"spill_dir: {tmp_path}/no: No such file or directory: name a folder"):
+    with pytest.raises(ValueError, match=f"spill_dir: {tmp_path}/no: No such file or directory: name a folder") as raised:
         nearprint.dedup([TEXT], spill_dir=tmp_path / "no")
+    error = raised.value
+    assert isinstance(error, nearprint.Error) and (error.kind, error.exit_code, error.file) == ("local_io", 74, str(tmp_path / "no"))
 
 
 @pytest.mark.parametrize("numbers", [[1, 2.5], [2.5, 1], [np.int64(1), np.float64(2.5)], [np.float32(2.5), 1], [None, 1, 2.5, float("nan")]])

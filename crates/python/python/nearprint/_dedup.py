@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _nearprint
-from ._error import Error, of_settings, retold
+from ._error import Error, SettingError, of_settings, retold
 from ._frames import Frame, frame_of
 from ._job import arguments_of, job_text, night_of
 from ._progress import Watch, watching
@@ -118,16 +118,17 @@ class Deduplicator:
         self.store, self.output = (None if place is None else _place(place) for place in (store, output))
         settings = _given(settings)
         if self.output is not None and self.store is None:
-            raise ValueError("output: it is that of the nights of a store: give the store too, Deduplicator(store, output)")
+            message = "output: it is that of the nights of a store: give the store too, Deduplicator(store, output)"
+            raise SettingError(message, kind="usage", exit_code=64)
         for key, (as_it_is, instead) in INSTEAD.items():
             if settings.pop(key, as_it_is) != as_it_is:
-                raise ValueError(f"{key}: {instead}")
+                raise SettingError(f"{key}: {instead}", kind="usage", exit_code=64)
         resources = {**{key: settings.pop(key) for key in RESOURCES if key in settings}, **settings.pop("resources", {})}
         for paths, keys in ((settings, FILES), (resources, ("spill_dir",))):
             paths |= {key: os.path.abspath(paths[key]) for key in keys if key in paths}
         references = settings.pop("references", [])
         if isinstance(references, (str, os.PathLike)):
-            raise ValueError("references: a list of stores")
+            raise SettingError("references: a list of stores", kind="usage", exit_code=64)
         self.references = [_place(place) for place in references]
         self.settings = {"profile": profile, "max_lost_share": max_lost_share, **settings}
         if resources:
@@ -378,7 +379,8 @@ def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
     except OSError as error:
         if parent is None:
             raise
-        raise ValueError(f"spill_dir: {parent}: {error.strerror}: name a folder in which files can be made") from None
+        message = f"spill_dir: {parent}: {error.strerror}: name a folder in which files can be made"
+        raise SettingError(message, kind="local_io", exit_code=74, file=str(parent)) from None
     folder = made.with_name(f"nearprint-{base64.b32encode(os.urandom(15)).decode().lower()}")
     lock = os.open(made, os.O_RDONLY)
     try:
