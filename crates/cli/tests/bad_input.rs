@@ -507,6 +507,7 @@ fn files_that_cannot_be_read_are_passed_over_as_a_whole_up_to_the_limit() {
     night.documents(DT, &[("good", &text(1, 40))]);
     let folder = night.path().join(format!("documents/dt={DT}"));
     std::fs::write(folder.join("text.parquet"), "no Parquet").unwrap();
+    expect(&night.run(DT, &[]), 65, &["text.parquet: not a readable Parquet file", "or raise --max-bad-files"]);
     // Its second row group is damaged: the first one must not count either.
     let texts: Vec<String> = (0..2000).map(|i| text(100 + i, 20)).collect();
     let ids: Vec<String> = (0..2000).map(|i| format!("half-{i}")).collect();
@@ -752,6 +753,11 @@ fn arguments_that_mean_nothing_are_usage_errors() {
     for dt in ["tomorrow", "2026-02-30", "2026-1-1", "../../etc"] {
         expect(&night.run(dt, &[]), 64, &["--dt", "is not a date like 2026-11-20"]);
     }
+    expect(
+        &nearprint_in(night.path(), &["store", "forget", "store", "--before", "latest"]),
+        64,
+        &["--before 'latest' is not"],
+    );
     let cases: [&[&str]; 5] = [
         &["run", "--dt", DT, "--json"],
         &["jion", "--json"],

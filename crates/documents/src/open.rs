@@ -416,7 +416,11 @@ async fn open_version(
 /// Makes the fault of more files that cannot be read than are allowed. The example is the first of them, and its reason.
 pub fn too_many_bad_files(allowed: u64, example: &str) -> Fault {
     let reason = format!("more than {allowed} files cannot be read; first: {example}");
-    Fault::new(ErrorKind::BadData, reason).remedy("restore or remove them, or raise max_bad_files to pass them over")
+    Fault::new(ErrorKind::BadData, reason).remedy(words![
+        "restore or remove them, or raise ",
+        key("max_bad_files"),
+        " to pass them over"
+    ])
 }
 
 /// Refuses files that are passed over although they hold documents by their names, if there are more of them than are
@@ -451,6 +455,11 @@ async fn refuse_ignored(files: impl Iterator<Item = &InputFile>, allowed: u64) -
 fn too_many(error: Fault, before: &[(InputFile, String)], allowed: u64) -> Fault {
     match (error.matter::<Unreadable>(), before.first()) {
         (Some(_), Some((first, reason))) => too_many_bad_files(allowed, &format!("{}: {reason}", first.url)),
+        (Some(Unreadable::Damaged), None) => error.remedy(words![
+            "restore the file, remove it from the input, or raise ",
+            key("max_bad_files"),
+            " to pass it over"
+        ]),
         _ => error,
     }
 }

@@ -111,7 +111,7 @@ pub struct CheckedReference {
 /// is in the report.
 pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progress) -> Result<CheckReport> {
     if let Some(dt) = &request.dt {
-        check_date(dt)?;
+        check_date("dt", dt)?;
     }
     let folder = storage.folder(&request.store)?;
     let mut commits = CheckedCommits::check(&folder).await?;

@@ -43,7 +43,7 @@ impl Generations {
     /// night; an error if the log of its table
     /// `decisions` is damaged, or if the place cannot be read.
     pub async fn open(storage: &Storage, output: &str, dt: &str) -> Result<Self> {
-        check_date(dt)?;
+        check_date("dt", dt)?;
         let output = storage.folder(output)?;
         let (mut newest, mut former) = (None, Vec::new());
         for dataset in PUBLISHED.iter().filter(|dataset| dataset.name == "decisions") {

@@ -114,7 +114,7 @@ impl PublishedNights {
     /// # Errors
     /// The night is not published, or a manifest is damaged.
     pub async fn open(storage: &Storage, store_url: &str, dt: &str) -> Result<Self> {
-        check_date(dt)?;
+        check_date("dt", dt)?;
         let store = open_store(storage, store_url).await?;
         let night = published(&store, dt)?;
         let manifest = manifest_of(storage, &store, night).await?;

@@ -132,7 +132,7 @@ impl Migration {
         progress: &Progress,
     ) -> Result<Self> {
         let MigrationRequest { run, from, since } = request;
-        since.as_deref().map_or(Ok(()), check_date)?;
+        since.as_deref().map_or(Ok(()), |since| check_date("since", since))?;
         storage.refuse_outside("from", from)?;
         let old = open_store(storage, from).await?;
         refuse_overlaps(storage, run, &old)?;

@@ -171,7 +171,7 @@ pub(crate) async fn already_published(storage: &Storage, store: &Store, night: &
 /// # Errors
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published.
 pub async fn published_night(storage: &Storage, store_url: &str, dt: &str) -> Result<RunSummary> {
-    check_date(dt)?;
+    check_date("dt", dt)?;
     let store = open_store(storage, store_url).await?;
     let night = published(&store, dt)?;
     let summary = already_published(storage, &store, night).await?;
@@ -222,7 +222,7 @@ pub struct NightHistory {
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published; an error if its
 /// manifest cannot be read or is damaged.
 pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_before: usize) -> Result<NightHistory> {
-    check_date(dt)?;
+    check_date("dt", dt)?;
     let store = open_store(storage, store_url).await?;
     let night = night_record(storage, &store, published(&store, dt)?).await?;
     let all = store.before(dt);
@@ -281,7 +281,7 @@ async fn night_record(storage: &Storage, store: &Store, night: &Night) -> Result
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the night is not published; an error if its
 /// manifest, or a file that it names, is missing or damaged.
 pub async fn published_files(storage: &Storage, store_url: &str, dt: &str, dataset: &str) -> Result<Vec<InputFile>> {
-    check_date(dt)?;
+    check_date("dt", dt)?;
     let store = open_store(storage, store_url).await?;
     dataset_files(storage, &store, published(&store, dt)?, dataset).await
 }

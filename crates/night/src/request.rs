@@ -289,7 +289,7 @@ impl RunRequest {
     /// Returns what [`check`](Self::check) refuses, all of it.
     pub(crate) fn faults(&self, storage: &Storage, spill: &Path) -> Vec<Fault> {
         let of_values = [
-            check_date(&self.dt),
+            check_date("dt", &self.dt),
             self.profile.validate().map_err(Fault::from),
             self.breakers.validate(),
             self.stubs.validate(),
@@ -386,15 +386,15 @@ pub fn is_among_documents(storage: &Storage, documents: &str, place: &Folder) ->
     storage.covers(&all_nights(documents), place)
 }
 
-/// Refuses a text that is not an existing date in the form `YYYY-MM-DD`.
-pub(crate) fn check_date(dt: &str) -> Result<()> {
-    if is_date(dt) {
+/// Refuses the value of a key if it is not an existing date in the form `YYYY-MM-DD`.
+pub(crate) fn check_date(name: &'static str, date: &str) -> Result<()> {
+    if is_date(date) {
         return Ok(());
     }
-    let is_shaped = dt.len() == 10
-        && dt.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
+    let is_shaped = date.len() == 10
+        && date.bytes().enumerate().all(|(i, b)| if i == 4 || i == 7 { b == b'-' } else { b.is_ascii_digit() });
     let why = if is_shaped { ": there is no such day" } else { "" };
-    Err(Fault::usage(words![key("dt"), format!(" '{}' is not a date like 2026-11-20{why}", dt.escape_debug())]))
+    Err(Fault::usage(words![key(name), format!(" '{}' is not a date like 2026-11-20{why}", date.escape_debug())]))
 }
 
 /// Returns whether some night's documents could lie at a place or below it. A root without placeholders belongs to the crawl

@@ -134,7 +134,7 @@ pub async fn store_drop_night(
     request: &DropNightRequest,
     resources: &Resources,
 ) -> Result<DropNightSummary> {
-    check_date(&request.dt)?;
+    check_date("dt", &request.dt)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
     let leave = Leave::Dropped(request.dt.clone());
@@ -156,7 +156,7 @@ pub async fn store_forget_before(
     request: &ForgetBeforeRequest,
     resources: &Resources,
 ) -> Result<ForgetBeforeSummary> {
-    check_date(&request.before)?;
+    check_date("before", &request.before)?;
     let store = open_store(storage, &request.store).await?;
     store.probe_conditional_put(request.writers).await?;
     let leave = Leave::Before(request.before.clone());

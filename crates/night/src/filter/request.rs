@@ -141,13 +141,14 @@ impl FilterCounts {
 
 impl Selection {
     pub(super) fn check(&self) -> Result<()> {
+        let check_to = |to| check_date("to", to);
         match self {
             Self::Nights { dt, to } => {
-                check_date(dt)?;
-                to.as_deref().map_or(Ok(()), check_date)
+                check_date("dt", dt)?;
+                to.as_deref().map_or(Ok(()), check_to)
             }
-            Self::Corpus { to, .. } => to.as_deref().map_or(Ok(()), check_date),
-            Self::New { dt, .. } => check_date(dt),
+            Self::Corpus { to, .. } => to.as_deref().map_or(Ok(()), check_to),
+            Self::New { dt, .. } => check_date("dt", dt),
         }
     }
 
