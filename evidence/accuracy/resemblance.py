@@ -24,10 +24,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+SKETCHES_ALONE = "--set judge.max_looks=0"
 PROFILES = {
-    "default": "",
-    "max_distance 11": "--set join.max_distance=11",
-    "max_distance 10": "--set join.max_distance=10",
+    "default": SKETCHES_ALONE,
+    "max_distance 11": f"{SKETCHES_ALONE} --set join.max_distance=11",
+    "max_distance 10": f"{SKETCHES_ALONE} --set join.max_distance=10",
     "han-bigrams": "--profile han-bigrams",
     "paper": "--profile paper",
 }

@@ -132,7 +132,7 @@ fn watched(
         metrics.write(&summary);
     }
     match (outcome, written) {
-        (Ok(report), Err(unwritten)) if report.exit_code == 0 => Ok(report.but(unwritten)),
+        (Ok(report), Err(unwritten)) if report.exit_code() == 0 => Ok(report.but(unwritten)),
         (outcome, Err(unwritten)) => {
             tracing::warn!("no summary file: {}", unwritten.line());
             outcome

@@ -134,7 +134,7 @@ pub struct Report {
     pub text: String,
     /// The JSON summary.
     pub json: Value,
-    pub exit_code: u8,
+    exit_code: u8,
     /// The command that the user may run next.
     pub next: Option<String>,
     /// The failure of a step after the work itself was done.
@@ -176,6 +176,11 @@ impl Report {
         let report = self.ended_with(failure.code);
         let error = Some(failure.message());
         Self { failure: Some(failure), ..report.with(&Ending { error, ..Ending::default() }) }
+    }
+
+    /// Returns the exit code. The summary has it too, unless it is 0.
+    pub fn exit_code(&self) -> u8 {
+        self.exit_code
     }
 
     /// Returns the same report with an exit code that is not 0.

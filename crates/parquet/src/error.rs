@@ -29,7 +29,8 @@ pub fn missing_column(
     remedy: impl Into<Words>,
 ) -> Fault {
     let column = column.into();
-    let reason = format!("no column '{column}'{} (it has {})", in_line(line), present.join(", "));
+    let there = if present.is_empty() { "no column".to_owned() } else { present.join(", ") };
+    let reason = format!("no column '{column}'{} (it has {there})", in_line(line));
     Fault::bad_data(file, reason).column(column).remedy(remedy).about(BadColumn::Missing { present })
 }
 

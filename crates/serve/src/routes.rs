@@ -126,6 +126,7 @@ fn line_of(json: &Value) -> Bytes {
 
 /// A question. The answer has the same id.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Question {
     id: Option<Value>,
     #[serde(flatten)]

@@ -26,9 +26,8 @@ pub(super) fn audit(global: &Global, args: &AuditArgs) -> Outcome {
         nearprint_measure::audit(&storage, &request, &resources, &progress).await
     })?;
     let status = if audit.is_blind() { "unmeasured" } else { "done" };
-    let mut report = session.report("audit", status, &audit, text(&audit));
-    report.exit_code = if audit.is_blind() { INPUT_MISSING } else { 0 };
-    Ok(report)
+    let report = session.report("audit", status, &audit, text(&audit));
+    Ok(if audit.is_blind() { report.ended_with(INPUT_MISSING) } else { report })
 }
 
 fn text(audit: &Audit) -> String {

@@ -28,9 +28,8 @@ pub(super) fn check(global: &Global, args: &CheckArgs) -> Outcome {
     // A run by the job file mends the job's own store, and no other.
     let config = args.config.as_ref().filter(|_| args.store.is_none());
     let next = config.and_then(|config| next(&found, &config.to_string_lossy()));
-    let mut report = session.report("check", status, &found, text(&found, status)).then(next);
-    report.exit_code = if found.problems.is_empty() { 0 } else { BAD_DATA };
-    Ok(report)
+    let report = session.report("check", status, &found, text(&found, status)).then(next);
+    Ok(if found.problems.is_empty() { report } else { report.ended_with(BAD_DATA) })
 }
 
 /// Returns the command that mends what was found, if one does.

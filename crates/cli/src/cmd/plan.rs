@@ -67,7 +67,11 @@ fn details(plan: &PlanSummary) -> String {
 /// Formats an expected number.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "for people")]
 fn rounded(n: f64) -> String {
-    if n < 10.0 { format!("{n:.1}") } else { grouped(n.round() as u64) }
+    match n {
+        n if n < 10.0 => format!("{n:.1}"),
+        n if n < 1e15 => grouped(n.round() as u64),
+        n => format!("{n:.1e}"),
+    }
 }
 
 fn of_sizes(request: &PlanRequest) -> String {

@@ -9,6 +9,7 @@ use nearprint_fault::{Fault, Result, Words, key, words};
 use nearprint_measure::{
     Answer, Answers, NightEstimate, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review, estimate_review,
 };
+use nearprint_night::published_generations;
 use nearprint_storage::{Storage, blocking};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -58,6 +59,7 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         })
         .transpose()?;
     let asks_for_a_draw = args.sample.is_some() || args.seed.is_some();
+    let store = job.store(None)?;
     let session = Session::new(&job, global);
     let mut done = session.block_on(move |storage, resources, progress| async move {
         let mut answers = Answers::read(&storage, &url).await?;
@@ -99,7 +101,7 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             }
         }
         done.n_open = answers.pairs.iter().filter(|pair| pair.answer.is_none()).count() as u64;
-        done.estimate = estimate_review(&answers.pairs);
+        done.estimate = estimate_review(&answers.pairs, &published_generations(&storage, &store).await?);
         Ok::<_, Fault>(done)
     })?;
     name_flags("review", &mut done.warnings);

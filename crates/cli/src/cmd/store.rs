@@ -230,9 +230,8 @@ fn check(global: &Global, args: &StoreArgs) -> Outcome {
     })?;
     let text = check_text(&found);
     let sound = found.problems.is_empty();
-    let mut report = session.report("store check", if sound { "sound" } else { "damaged" }, &found, text);
-    report.exit_code = if sound { 0 } else { BAD_DATA };
-    Ok(report)
+    let report = session.report("store check", if sound { "sound" } else { "damaged" }, &found, text);
+    Ok(if sound { report } else { report.ended_with(BAD_DATA) })
 }
 
 fn check_text(found: &StoreReport) -> String {

@@ -83,16 +83,15 @@ impl StratumEstimate {
 const DRAWS: usize = 1000;
 const SEED: u64 = 1;
 
-/// Estimates how good the nights are from the answers about pairs, each of which is there once. Of a night that was replaced,
-/// the newest generation with pairs counts.
+/// Estimates how good the nights are from the answers about pairs, each of which is there once. Of a night, the pairs of its
+/// published generation count, which `published` has by date; of a night that is no longer published, those of the generation
+/// that stands last.
 #[must_use]
-pub fn estimate_review(pairs: &[ReviewedPair]) -> ReviewEstimate {
-    let mut newest: BTreeMap<&str, &str> = BTreeMap::new();
-    for pair in pairs {
-        newest.insert(&pair.dt, &pair.generation);
-    }
-    let counted = pairs.iter().filter(|pair| newest.get(pair.dt.as_str()) == Some(&pair.generation.as_str()));
-    let counted: Vec<&ReviewedPair> = counted.collect();
+pub fn estimate_review(pairs: &[ReviewedPair], published: &BTreeMap<String, String>) -> ReviewEstimate {
+    let mut counting: BTreeMap<&str, &str> = pairs.iter().map(|pair| (&*pair.dt, &*pair.generation)).collect();
+    counting.extend(published.iter().map(|(dt, generation)| (&**dt, &**generation)));
+    let is_counted = |pair: &&ReviewedPair| counting.get(&*pair.dt) == Some(&&*pair.generation);
+    let counted: Vec<&ReviewedPair> = pairs.iter().filter(is_counted).collect();
     let of = |name: fn(&str) -> &str| {
         let names: BTreeSet<&str> = counted.iter().map(|pair| name(&pair.dt)).collect();
         let estimates = names.into_iter().map(|wanted| {
@@ -207,7 +206,14 @@ fn ratio(part: u64, whole: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, ReviewedPair, estimate_review};
+    use std::collections::BTreeMap;
+
+    use super::{Answer, ReviewEstimate, ReviewedPair};
+
+    /// Estimates of nights that are no longer published.
+    fn estimate_review(pairs: &[ReviewedPair]) -> ReviewEstimate {
+        super::estimate_review(pairs, &BTreeMap::new())
+    }
 
     fn pair(dt: &str, is_drop: bool, n_stratum: u64, answer: Option<Answer>) -> ReviewedPair {
         ReviewedPair {
