@@ -45,9 +45,14 @@ def update():
         corpus.execute("DELETE FROM documents WHERE id IN (SELECT doc_id FROM changed)")
         nights = corpus.execute("SELECT DISTINCT dt FROM changed WHERE decision = 'keep'").fetchall()
         for (dt,) in nights:
-            files = f"{documents}/dt={dt}/*.parquet"
+            files = f"{documents}/dt={dt}/**/*.parquet"
             kept = "SELECT doc_id FROM changed WHERE decision = 'keep' AND dt = ?"
-            corpus.execute(f"INSERT INTO documents SELECT id, text FROM read_parquet(?) WHERE id IN ({kept})", [files, dt])
+            n_kept = corpus.execute(f"SELECT count(*) FROM ({kept})", [dt]).fetchone()[0]
+            texts = "SELECT CAST(id AS VARCHAR), text FROM read_parquet(?) WHERE CAST(id AS VARCHAR)"
+            n_found = corpus.execute(f"INSERT INTO documents {texts} IN ({kept})", [files, dt]).fetchone()[0]
+            if n_found != n_kept:
+                # Nothing is committed.
+                raise ValueError(f"{dt}: {n_kept} documents are kept, and {files} has {n_found} of them")
         corpus.execute("INSERT INTO state SELECT max(change_set) FROM changed HAVING count(*) > 0")
         corpus.commit()
         return corpus.execute("SELECT count(*) FROM documents").fetchone()[0]

@@ -18,7 +18,8 @@ config=$1
 log_dir=$2
 # UTC unless asked: a date in local time would skip or repeat an hour twice a year, and differ from the crawl's.
 zone=${NEARPRINT_ZONE:-UTC}
-dt=${3:-$(TZ=$zone date -d "${NEARPRINT_NIGHT:-today}" +%F 2>/dev/null || true)}
+# At noon no zone changes its clock: yesterday at this hour may be another day, or none.
+dt=${3:-$(TZ=$zone date -d "${NEARPRINT_NIGHT:-today} 12:00" +%F 2>/dev/null || true)}
 given=${3:-}
 is_day=yes
 [ -n "$dt" ] || { is_day=; dt=unknown; }
@@ -83,6 +84,8 @@ await() {
     code=0
     "$@" >>"$log" 2>&1 &
     child=$!
+    # A signal that came just before it was sent to nothing.
+    [ -z "$stopped" ] || kill -TERM "$child" 2>/dev/null || true
     wait "$child" || code=$?
     # The signal ends the first wait before the command has ended.
     if kill -0 "$child" 2>/dev/null; then

@@ -296,10 +296,21 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
         return if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand { USAGE } else { 0 };
     }
     let hint = hint::of_arguments(arguments);
-    let (refused, failure) = (RefusedArguments::of(arguments), Failure { hint, ..usage_of_clap(error) });
+    let failure = Failure { hint, ..usage_of_clap(error) };
+    refused(&failure, arguments, || {
+        let _ = error.print();
+        if let Some(hint) = failure.hint() {
+            let _ = writeln!(std::io::stderr(), "\nhint: {hint}");
+        }
+    })
+}
+
+/// Reports that arguments are refused, and returns the exit code. The summary has what can be read of them; `say` tells people.
+pub fn refused(failure: &Failure, arguments: &[OsString], say: impl FnOnce()) -> u8 {
+    let refused = RefusedArguments::of(arguments);
     let is_json = |path: &&PathBuf| path.extension() == Some("json".as_ref());
     if let Some(path) = refused.summary_file.as_ref().filter(is_json) {
-        let summary = of_failure(&failure, refused.asked.as_ref());
+        let summary = of_failure(failure, refused.asked.as_ref());
         let refused = Beside::of_refused(arguments).refuse_summary_at(path);
         if let Err(unwritten) = refused.and_then(|()| SummaryFile::prepare(path)).and_then(|file| file.write(&summary))
         {
@@ -307,13 +318,10 @@ pub fn of_clap(error: &clap::Error, arguments: &[OsString]) -> u8 {
         }
     }
     if arguments.iter().any(|argument| argument == "--json") {
-        return print_failure(&failure, true, refused.asked.as_ref());
+        return print_failure(failure, true, refused.asked.as_ref());
     }
-    let _ = error.print();
-    if let Some(hint) = failure.hint() {
-        let _ = writeln!(std::io::stderr(), "\nhint: {hint}");
-    }
-    USAGE
+    say();
+    failure.code
 }
 
 /// Makes a failure from a message of clap about the arguments.

@@ -256,6 +256,36 @@ fn a_signal_reaches_nearprint_and_ends_the_waiting() {
     assert_ne!(waiting.wait().unwrap().code(), Some(0));
 }
 
+/// Puts a program before all others of its name: lines of sh, in which the real one is $real.
+fn put_before(night: &Night, name: &str, lines: &str) {
+    let path = night.path().join("bin").join(name);
+    fs::write(&path, format!("#!/bin/sh\nreal=/usr/bin/{name}\n{lines}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_signal_that_comes_just_before_the_run_ends_it() {
+    let night = night();
+    arrives(&night);
+    put_before(&night, "touch", "[ -e \"$1\" ] && : >here && sleep 2; exec $real \"$@\"");
+    let mut running = script(&night, &[]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    until(|| night.path().join("here").exists());
+    signal(running.id(), Signal::SIGTERM).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(143));
+    assert!(!night.path().join("results/decisions").exists());
+}
+
+/// On the day after a zone put its clock forward, yesterday at half past midnight was an hour earlier, and so the day before.
+#[test]
+fn the_day_is_asked_for_at_an_hour_at_which_no_zone_changes_its_clock() {
+    let night = night();
+    put_before(&night, "date", "[ \"$1\" != -d ] || echo \"$2\" >>asked; exec $real \"$@\"");
+    for asked in ["today", "yesterday"] {
+        without_date(&night, &[("NEARPRINT_NIGHT", asked)]).output().unwrap();
+    }
+    assert_eq!(fs::read_to_string(night.path().join("asked")).unwrap(), "today 12:00\nyesterday 12:00\n");
+}
+
 fn until(done: impl Fn() -> bool) {
     for _ in 0..600 {
         if done() {

@@ -29,7 +29,7 @@ mod _nearprint {
     #[pymodule_export]
     use super::join::{hamming, join, pairs_within};
     #[pymodule_export]
-    use super::night::{bytes_of, main, profile, run};
+    use super::night::{bytes_of, main, profile, refuse, run};
     #[pymodule_export]
     use super::output::{Array, Table};
     #[pymodule_export]

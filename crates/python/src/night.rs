@@ -57,6 +57,12 @@ pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>, engine: Option<Boun
     Ok(py.detach(|| nearprint_cli::run_with(arguments, engine.as_ref())))
 }
 
+/// Refuses arguments as the command does, and returns its exit code. `arguments` begin with the name of the program.
+#[pyfunction]
+pub(crate) fn refuse(py: Python<'_>, arguments: Vec<OsString>, reason: &str) -> u8 {
+    py.detach(|| nearprint_cli::refuse(arguments, reason))
+}
+
 /// Returns the bytes of a size such as 4GiB, as the command reads it.
 #[pyfunction]
 pub(crate) fn bytes_of(text: &str) -> PyResult<usize> {

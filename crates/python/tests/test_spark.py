@@ -50,18 +50,29 @@ def test_errors_of_workers_are_those_of_the_command(tmp_path, cluster):
         (["--worker-memory", "1GiB", "--worker-memory=2GiB"], "'--worker-memory' cannot be used multiple times"),
         (["--workers", "0"], "--workers 0: give a number"),
         (["--workers"], "--workers: give a number"),
+        (["--workers", str(1 << 63)], f"--workers {1 << 63}: give a number"),
     ],
 )
-def test_wrong_arguments_are_refused_before_spark_begins_with_the_summary_of_a_failure(capfd, wrong, said):
-    night = ["--config", "job.toml", "--dt", "2026-11-19", "--json"]
+def test_wrong_arguments_are_refused_before_spark_begins_with_the_summary_of_a_failure(tmp_path, capfd, wrong, said):
+    kept = tmp_path / "summary.json"
+    kept.write_text('{"schema_version": 1, "command": "run", "status": "published"}\n')
+    night = ["--config", "job.toml", "--dt", "2026-11-19", "--json", f"--summary-file={kept}"]
     assert nearprint.spark.main([*night, *wrong]) == 64
     told = capfd.readouterr()
+    assert kept.read_text() == told.out
     assert told.err.startswith("nearprint: error: ") and said in told.err
     summary = json.loads(told.out.splitlines()[-1])
     assert nearprint.spark.main([*night, "--threads", "0"]) == 64
     known = json.loads(capfd.readouterr().out)
     assert said in summary.pop("error") and known.pop("error")
     assert summary == known
+
+
+@pytest.mark.parametrize("number", [0, 1 << 63, 2.0, "2"])
+@pytest.mark.parametrize("name", ["workers", "worker_memory"])
+def test_an_argument_that_is_no_number_of_workers_or_bytes_is_named(name, number):
+    with pytest.raises(TypeError if isinstance(number, (float, str)) else ValueError, match=f"^{name}"):
+        nearprint.spark.run("job.toml", "2026-11-19", **{name: number})
 
 
 def test_shares_have_about_the_same_bytes_and_all_tasks_in_their_order():

@@ -87,7 +87,8 @@ fn store_kind(source: &object_store::Error) -> ErrorKind {
     match source {
         E::NotFound { .. } => ErrorKind::InputMissing,
         E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::Permission,
-        E::AlreadyExists { .. } | E::Precondition { .. } => ErrorKind::OutputExists,
+        // Of conditional requests alone: who sends one reads the answer. To others a server says so that is busy with a place.
+        E::AlreadyExists { .. } | E::Precondition { .. } => ErrorKind::StoreUnavailable,
         E::UnknownConfigurationKey { .. } | E::NotSupported { .. } | E::InvalidPath { .. } => ErrorKind::Config,
         E::Generic { store: "LocalFileSystem", source } => {
             io_cause(source.as_ref()).map_or(ErrorKind::LocalIo, |cause| ErrorKind::of_io(cause.kind()))

@@ -192,11 +192,11 @@ fn unread(path: &Path, error: &std::io::Error) -> Failure {
     let Some(beside) = beside else { return failure };
     let typed = path.to_string_lossy().into_owned();
     match meant(path, &beside) {
-        Some(name) => {
+        Some((name, is_alike)) => {
             let meant = path.with_file_name(name).to_string_lossy().into_owned();
-            failure
-                .with(|fault| fault.remedy(format!("did you mean {meant}?")))
-                .mended_by(Remedy::Instead(typed, meant))
+            let failure = failure.with(|fault| fault.remedy(format!("did you mean {meant}?")));
+            // Another job does other work.
+            if is_alike { failure.mended_by(Remedy::Instead(typed, meant)) } else { failure }
         }
         None if beside.is_empty() => {
             failure.mended_by(Remedy::Command(vec!["config".to_owned(), "init".to_owned(), typed]))
@@ -217,11 +217,12 @@ fn names_beside(path: &Path) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Returns the job file that was meant: the one with a name like that of `path`, or the one with the usual name.
-fn meant<'a>(path: &Path, beside: &'a [String]) -> Option<&'a String> {
+/// Returns the job file that was meant: the one with a name like that of `path`, or else the one with the usual name; and
+/// whether the names are alike.
+fn meant<'a>(path: &Path, beside: &'a [String]) -> Option<(&'a String, bool)> {
     let stem = path.file_stem()?.to_str()?;
     let stems = beside.iter().filter_map(|name| name.strip_suffix(".toml"));
     let near = job_keys::nearest(stem, stems).map(|stem| format!("{stem}.toml"));
-    let near = near.as_deref().unwrap_or(USUAL_NAME);
-    beside.iter().find(|name| *name == near)
+    let name = near.as_deref().unwrap_or(USUAL_NAME);
+    beside.iter().find(|beside| *beside == name).map(|found| (found, near.is_some()))
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import collections
 import contextlib
+import itertools
 import os
 import pathlib
 import pickle
@@ -110,6 +111,10 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def _keep(self, value: Any) -> Kept: ...
 
+    @abc.abstractmethod
+    def let_go(self, kept: Iterable[Kept]) -> None:
+        """Lets go of values that no task will read any more."""
+
     def cancel(self) -> None:
         """Ends what is under way. A query that begins at the same moment may go on; whoever leaves calls it until all has ended."""
         self.ended = True
@@ -120,7 +125,7 @@ class Session(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Lets go of what was kept."""
+        """Lets go of all that was kept."""
 
     def unordered(
         self, work: Work, weights: Sequence[int], n_workers: int, progress: _nearprint.Progress
@@ -139,7 +144,9 @@ class Session(abc.ABC):
                 while under_way:
                     yield from under_way.popleft().result()
             except BaseException:
-                self.cancel()
+                # A session that was stopped cannot cancel: the reason is what it was stopped for.
+                with contextlib.suppress(Exception):
+                    self.cancel()
                 raise
 
     def _fetched(self, work: Work, begin: int, end: int, watch: Any) -> list[pa.Array]:
@@ -232,6 +239,8 @@ class Classic(Session):
         super().__init__(spark, name)
         self.context = spark.sparkContext
         self.broadcasts: list[Any] = []
+        self.numbers = itertools.count()
+        # The groups of the stages that have not ended well.
         self.groups: list[str] = []
 
     def slots(self, asked: int | None) -> tuple[int, int]:
@@ -243,14 +252,18 @@ class Classic(Session):
         self.broadcasts.append(broadcast)
         return broadcast  # type: ignore[no-any-return]
 
+    def let_go(self, kept: Iterable[Any]) -> None:
+        for broadcast in kept:
+            self.broadcasts.remove(broadcast)
+            with contextlib.suppress(Exception):
+                broadcast.destroy()
+
     def _cancel(self) -> None:
-        for group in self.groups:
+        for group in list(self.groups):
             self.context.cancelJobGroup(group)
 
     def close(self) -> None:
-        for broadcast in self.broadcasts:
-            with contextlib.suppress(Exception):
-                broadcast.destroy()
+        self.let_go(list(self.broadcasts))
 
     def _enter(self, watch: _Jobs) -> None:
         self.context.setJobGroup(watch.group, self.name)
@@ -266,10 +279,11 @@ class Classic(Session):
 
     @contextlib.contextmanager
     def _watched(self, n_shares: int, progress: _nearprint.Progress | None) -> Iterator[_Jobs]:
-        jobs = _Jobs(self.context.statusTracker(), f"{self.tag} {len(self.groups)}")
+        jobs = _Jobs(self.context.statusTracker(), f"{self.tag} {next(self.numbers)}")
         self.groups.append(jobs.group)
         with self._looked_at(jobs, n_shares, progress):
             yield jobs
+        self.groups.remove(jobs.group)
 
 
 class _Jobs:
@@ -345,8 +359,11 @@ class Connect(Session):
         with contextlib.suppress(Exception):
             self.spark.interruptTag(self.tag)
 
+    def let_go(self, kept: Iterable[Kept]) -> None:
+        """Does nothing: the server removes the files of a session with the session."""
+
     def close(self) -> None:
-        """Removes files that are still being sent. The server removes those of a session with the session."""
+        """Removes files that are still being sent."""
         self.folder.cleanup()
 
     def _rows(self, frame: DataFrame, watch: _Reports) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
+import operator
 import os
 import pathlib
 import sys
@@ -41,6 +41,9 @@ __all__ = ["main", "run"]
 
 WORKER_MEMORY = 1 << 30
 """The bytes that a worker process may take, unless the caller says otherwise."""
+
+MOST = (1 << 63) - 1
+"""The largest number of workers, and of their bytes."""
 
 SHARES = 4
 """The number of shares of the tasks for each worker. More balance better, and each costs the time of a Spark task."""
@@ -81,7 +84,8 @@ def run(
         The summary, as `nearprint.run` returns it.
 
     Raises:
-        ValueError: `workers` or `worker_memory` is below 1.
+        ValueError: `workers` or `worker_memory` is below 1, or above 2**63 - 1.
+        TypeError: one of them is no whole number.
         Error: as `nearprint.run`. If Spark does not start or gives up, `kind` is "try_again", or "config" if a package or the right
             Python is missing, and nothing of the night is visible.
     """
@@ -109,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         n = _number("--workers", workers, int)
         memory = _number("--worker-memory", worker_memory, _nearprint.bytes_of)
     except ValueError as error:
-        return _refused(str(error), "--json" in arguments, dates)
+        return _nearprint.refuse(["nearprint", "run", *arguments], str(error))
     with _engine(None, "".join(dates[:1]), n, memory or WORKER_MEMORY) as engine:
         code: int = _nearprint.main(["nearprint", "run", *of_run], engine)
     if "--help" in arguments or "-h" in arguments:
@@ -151,28 +155,27 @@ def _number(flag: str, values: list[str], read: Callable[[str], int]) -> int | N
         number = read(values[0])
     except ValueError:
         number = 0
-    if number < 1:
+    if not 1 <= number <= MOST:
         raise ValueError(f"{flag} {values[0]}".strip() + ": give a number, such as 8 for workers or 2GiB for memory")
     return number
 
 
-def _refused(reason: str, is_json: bool, dates: list[str]) -> int:
-    """Says as the command does that an argument is wrong, and returns its exit code."""
-    print(f"nearprint: error: {reason}", file=sys.stderr)
-    if is_json:
-        of_night = {"dt": dates[0]} if dates else {}
-        summary = {"command": "run", **of_night, "error": reason, "exit_code": 64, "schema_version": 1, "status": "failed"}
-        print(json.dumps(summary))
-    return 64
+def _whole(name: str, value: Any, remedy: str) -> int:
+    """Returns the value of an argument that is a whole number above 0."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {type(value).__name__} is no whole number: {remedy}") from None
+    if not 1 <= number <= MOST:
+        raise ValueError(f"{name} {number}: {remedy}")
+    return number
 
 
 @contextlib.contextmanager
 def _engine(spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> Iterator[_Engine]:
     """An engine, whose jobs are cancelled at the end if any is still under way."""
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers {workers}: give 1 or more, or None for as many as Spark says")
-    if worker_memory < 1:
-        raise ValueError(f"worker_memory {worker_memory}: give bytes, such as 1 << 30, or leave it out")
+    workers = None if workers is None else _whole("workers", workers, "give 1 or more, or None for as many as Spark says")
+    worker_memory = _whole("worker_memory", worker_memory, "give bytes, such as 1 << 30, or leave it out")
     engine = _Engine(spark, dt, workers, worker_memory)
     try:
         yield engine
@@ -223,7 +226,8 @@ class _Engine:
         weights = [sum(tasks[number][1] for number, _ in share) for share in shares]
         kept = session.keep((spec, s3, str(base), shares))
         work = functools.partial(_fingerprint, _nearprint.__version__, kept)
-        return session.unordered(work, weights, self.n, progress)
+        yield from session.unordered(work, weights, self.n, progress)
+        session.let_go([kept])
 
     def map(
         self, folder: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
@@ -233,7 +237,8 @@ class _Engine:
         # A process that has loaded the join does not read its files again.
         kept = _kept_files(session, pathlib.Path(folder)), session.keep((s3, str(base), self.threads, shares))
         work = functools.partial(_map, _nearprint.__version__, f"{session.tag} {folder}", kept)
-        return session.sorted(work, len(shares), progress)
+        yield from session.sorted(work, len(shares), progress)
+        session.let_go([*(piece for _, piece in kept[0]), kept[1]])
 
     def _started(self) -> Session:
         assert self.session, "Rust asks for the workers first"
