@@ -232,7 +232,7 @@ mod tests {
             text: String::new(),
             other_text: String::new(),
             answer,
-            more: std::collections::BTreeMap::new(),
+            more: BTreeMap::new(),
         }
     }
 
