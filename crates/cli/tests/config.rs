@@ -362,7 +362,8 @@ fn the_documented_job_file_sets_defaults_and_places_alone() {
     let tables = documented.iter().filter_map(|(name, value)| Some((&schema["properties"][name], value.as_table()?)));
     for (schema, table) in tables.chain([(&schema, &documented)]) {
         for (key, value) in table {
-            let default = schema["properties"][key].get("default").filter(|default| !default.is_null());
+            let default = schema["properties"][key].get("default");
+            assert_ne!(default, Some(&Value::Null), "{key}: another profile has another value");
             let value = serde_json::to_value(value).unwrap();
             assert!(default.is_none_or(|default| *default == value), "{key} = {value}, but the default is {default:?}");
         }

@@ -414,6 +414,25 @@ fn a_late_crawl_is_told_from_a_wrong_root() {
 }
 
 #[test]
+fn a_file_without_an_ending_that_cannot_be_read_may_hold_documents() {
+    let night = night("[resources]\nspill_dir = \"open\"\n");
+    for (folder, mode) in [("open", 0o777), ("", 0o755)] {
+        fs::create_dir_all(night.path().join(folder)).unwrap();
+        fs::set_permissions(night.path().join(folder), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let notes = night.path().join(format!("documents/dt={DT}/NOTES"));
+    fs::write(&notes, "notes").unwrap();
+    fs::set_permissions(&notes, PermissionsExt::from_mode(0o600)).unwrap();
+    if as_nobody(night.path(), &["--version"]).code != 0 {
+        return eprintln!("cannot run as another user: skipped");
+    }
+    let run =
+        ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
+    expect(&as_nobody(night.path(), &run), 77, &["NOTES", "Permission denied"]);
+    as_nobody(night.path(), &[&run[..], &["--max-ignored-files", "1"]].concat()).expect_success();
+}
+
+#[test]
 fn a_folder_that_cannot_be_read_is_a_bad_file_below_the_documents_and_77_above_them() {
     let night = night("[resources]\nspill_dir = \"open\"\n");
     let sub = format!("documents/dt={DT}/sub");

@@ -115,6 +115,20 @@ fn a_night_gets_over_what_passes() {
 }
 
 #[test]
+fn a_server_that_does_not_say_whether_a_folder_is_a_table_ends_the_run_and_one_that_forbids_it_does_not() {
+    let Some((server, prefix)) = place("unknown-tables") else { return eprintln!("no S3 server named: skipped") };
+    let dir = tempfile::tempdir().unwrap();
+    upload_night(&server, &prefix, DT);
+    let proxy = proxy_of(&server, vec![rule("GET", "documents%2Fmetadata", u64::MAX, refuse(400, "InvalidRequest"))]);
+    s3_job(dir.path(), &proxy.endpoint(), &prefix);
+    let more = &[&RUN[..], &["--create-store"]].concat();
+    let failed = nearprint_in(dir.path(), more);
+    assert!(failed.code == 69 && failed.error().contains("documents/metadata"), "{}: {}", failed.code, failed.stderr);
+    proxy.rules().replace(vec![rule("GET", "documents%2Fmetadata", u64::MAX, refuse(403, "AccessDenied"))]);
+    nearprint_in(dir.path(), more).expect_success();
+}
+
+#[test]
 fn what_does_not_pass_is_named_and_ends_in_time() {
     let Some((server, prefix)) = place("lasting") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();

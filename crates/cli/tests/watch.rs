@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Night, Ran, data_files, expect, nearprint_in, schema, snapshot, text};
 
@@ -58,6 +58,41 @@ fn metrics_of_a_failed_run_keep_those_of_the_last_night() {
     assert_eq!(sample(&night, "nearprint_night_documents "), Some(3.0));
     assert_eq!(night.run("2026-11-20", &METRICS).code, 66);
     assert_eq!(sample(&night, "nearprint_night_documents "), Some(3.0));
+}
+
+/// A value that a summary has under another name would be missing in silence.
+#[test]
+fn each_breaker_has_its_value_among_the_metrics_of_some_night() {
+    let night = Night::new("source_column = \"site\"\n[breakers]\nmin_source_documents = 2\n");
+    let schema = nearprint_in(night.path(), &["config", "schema"]).expect_success().stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let keys = schema["properties"]["breakers"]["properties"].as_object().unwrap().keys();
+    let mut missing: Vec<&String> =
+        keys.filter(|key| !["min_source_documents", "trailing_nights"].contains(&key.as_str())).collect();
+    assert_eq!(missing.len(), 10);
+    for at in 0..5 {
+        let dt = format!("2026-11-1{at}");
+        let mut rows: Vec<(String, &str)> = (0..120).map(|seed| (text(at * 120 + seed, 60), "a")).collect();
+        // Only the last night is compared with earlier ones, and it has enough near-duplicates for a mean: all of one site.
+        let others = (0..120).map(|seed| match at {
+            4 => rows[seed].0.clone() + " end",
+            _ => text(10_000 + at * 120 + seed as u64, 60),
+        });
+        rows.extend(others.map(|text| (text, "b")).collect::<Vec<_>>());
+        rows.push(rows[0].clone());
+        let line = |(n, (text, site)): (usize, &(String, &str))| {
+            json!({"id": format!("{dt} {n}"), "text": text, "site": site}).to_string() + "\n"
+        };
+        let folder = night.path().join(format!("documents/dt={dt}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("a.jsonl"), rows.iter().enumerate().map(line).collect::<String>()).unwrap();
+        let stopped = at == 4;
+        assert_eq!(night.run(&dt, &METRICS).code, if stopped { 65 } else { 0 });
+        let of =
+            |metric: &str, name: &str| sample(&night, &format!("nearprint_run_breaker_{metric}{{breaker=\"{name}\"}}"));
+        missing.retain(|name| of("value", name).is_none() || of("tripped", name).is_none());
+    }
+    assert_eq!(missing, Vec::<&String>::new());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Formats that are not read, and how to convert them. They are known by the ending of a file's name, and where the
 //! format has them, by the file's first bytes.
 
+use nearprint_fault::Result;
 use nearprint_storage::InputFile;
 use nearprint_warc::Packing;
 
@@ -151,8 +152,15 @@ fn beginning_with(bytes: &[u8], least: usize) -> Option<Foreign> {
 
 /// Returns the first bytes of a file. If they cannot be read, there are none, and that is for others to say.
 pub async fn beginning(file: &InputFile) -> Vec<u8> {
-    let bytes = file.read_range(0..file.size.min(BEGINNING as u64)).await;
-    bytes.map(|bytes| bytes.to_vec()).unwrap_or_default()
+    read_beginning(file).await.unwrap_or_default()
+}
+
+/// Returns the first bytes of a file.
+///
+/// # Errors
+/// The file cannot be read.
+pub async fn read_beginning(file: &InputFile) -> Result<Vec<u8>> {
+    Ok(file.read_range(0..file.size.min(BEGINNING as u64)).await?.to_vec())
 }
 
 /// Returns the reason why a file of the given size is refused that begins with these bytes: it is empty though its name

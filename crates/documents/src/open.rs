@@ -423,22 +423,23 @@ pub fn too_many_bad_files(allowed: u64, example: &str) -> Fault {
     ])
 }
 
-/// Refuses files that are passed over although they hold documents by their names, if there are more of them than are
-/// allowed.
+/// Refuses files that are passed over although they hold documents by their names, or of which nobody can know what they hold, if
+/// there are more of them than are allowed.
 async fn refuse_ignored(files: impl Iterator<Item = &InputFile>, allowed: u64) -> Result<()> {
     if allowed == u64::MAX {
         return Ok(());
     }
     let others: Vec<InputFile> = files.filter(|file| Format::of(&file.url).is_none()).cloned().collect();
     let looks = futures::stream::iter(others).map(|file| async move {
-        let format = passed_over::foreign(&file).await?;
+        let format = passed_over::foreign(&file).await.transpose()?;
         Some((file.url, format))
     });
     let foreign: Vec<_> = looks.buffered(OPEN_AT_ONCE).filter_map(std::future::ready).collect().await;
     let n_foreign = foreign.len() as u64;
     match foreign.into_iter().next().filter(|_| n_foreign > allowed) {
         None => Ok(()),
-        Some((url, format)) => {
+        Some((_, Err(unread))) => Err(unread),
+        Some((url, Ok(format))) => {
             let remedy = words![
                 format.reason(&url),
                 "; or pass over such files with a ",

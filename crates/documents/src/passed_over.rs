@@ -1,16 +1,20 @@
 //! Files that are passed over by their names, and hold documents all the same.
 
+use nearprint_fault::Result;
 use nearprint_storage::InputFile;
 
 use super::file_name::ending;
-use super::foreign::{Foreign, beginning, by_long_beginning, by_name};
+use super::foreign::{Foreign, by_long_beginning, by_name, read_beginning};
 use super::formats::is_document_name;
 
 /// Returns the format that is not read and that a file has, by its name, or by its first bytes if its name has no ending.
-pub async fn foreign(file: &InputFile) -> Option<Foreign> {
+///
+/// # Errors
+/// The file has no ending, and cannot be read: nobody knows what it holds.
+pub async fn foreign(file: &InputFile) -> Result<Option<Foreign>> {
     match ending(&file.url) {
-        Some(_) => by_names(&file.url),
-        None => by_long_beginning(&beginning(file).await),
+        Some(_) => Ok(by_names(&file.url)),
+        None => Ok(by_long_beginning(&read_beginning(file).await?)),
     }
 }
 

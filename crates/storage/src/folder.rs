@@ -178,8 +178,7 @@ impl Folder {
             if !path.is_dir() {
                 return Ok(Vec::new());
             }
-            let entries = std::fs::read_dir(path).map_err(Fault::io(path))?;
-            return Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect());
+            return local::names_in(path).map_err(Fault::io(path));
         }
         let store = self.backend.store().await?;
         let first = store.list(Some(&self.prefix)).take(n_objects);

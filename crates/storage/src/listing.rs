@@ -18,7 +18,7 @@ use walkdir::WalkDir;
 use crate::error::request;
 use crate::folder::Folder;
 use crate::input::InputFile;
-use crate::local::{is_absence, special_kind};
+use crate::local::{is_absence, names_in, special_kind};
 use crate::runtime::blocking;
 use crate::table_format::TableFormat;
 use crate::tables::{TablePlace, warn_of_unknown};
@@ -259,20 +259,20 @@ impl Listing {
     fn note_passed_by(&mut self, place: &Folder, path: &LocalPath, names: &[impl AsRef<str>], wanted: &WantedFiles) {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         let Some((&TableFormat::ICEBERG_FOLDER, above)) = names.split_last() else { return };
-        let above = place.below(above);
+        let (url, above) = (place.below(&names), place.below(above));
         if !wanted.may_be_below(&above) {
             return;
         }
-        match std::fs::read_dir(path) {
-            Ok(entries) => {
-                let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        match names_in(path) {
+            Ok(names) => {
                 let found = TableFormat::in_folder(TableFormat::ICEBERG_FOLDER, names);
                 self.passed_by.extend(found.map(|format| TablePlace { url: above, format }));
             }
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 warn_of_unknown(&above, &format!("{}/", TableFormat::ICEBERG_FOLDER));
             }
-            Err(_) => {}
+            Err(error) if is_absence(&error) => {}
+            Err(error) => self.add_unusable(place, path, url, reason(path, &error)),
         }
     }
 

@@ -503,6 +503,11 @@ pub fn is_absence(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
+/// Returns the names in a folder.
+pub fn names_in(folder: &Path) -> std::io::Result<Vec<String>> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
 /// Names the kind of something that is neither a file nor a folder. Returns `None` for files and folders.
 pub fn special_kind(there: &Metadata) -> Option<&'static str> {
     let kind = there.file_type();

@@ -253,7 +253,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Refuses a folder that is an Iceberg table or lies in one. Where nobody can find out, nothing above is looked at.
+    /// Refuses a folder that is an Iceberg table or lies in one. Where the permissions forbid to find out, nothing above is looked at.
     async fn refuse_iceberg_from(&self, folder: Folder) -> Result<()> {
         let mut next = Some(folder);
         while let Some(folder) = next {

@@ -90,19 +90,23 @@ impl Folder {
         Ok(())
     }
 
-    /// Refuses a folder that is an Iceberg table. Returns `false` if nobody can find out. A folder `metadata` may be that of another
-    /// program: of a large one on S3, only the first names are seen.
+    /// Refuses a folder that is an Iceberg table. Returns `false` if the permissions forbid to find out. A folder `metadata` may be
+    /// that of another program: of a large one on S3, only the first names are seen.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the folder is such a table; an error if it cannot be
+    /// examined.
     pub(crate) async fn refuse_iceberg(&self) -> Result<bool> {
         let mark = TableFormat::ICEBERG_FOLDER;
         let names = match self.join(mark).first_names("u~", METADATA_NAMES).await {
             Ok(names) => names,
-            Err(error) => {
+            Err(error) if is_forbidden(&error) => {
                 tracing::debug!(folder = self.url(), %error, "whether this is an Iceberg table is unknown");
                 return Ok(false);
             }
+            // Without the bucket there is no table.
+            Err(error) if error.kind() == ErrorKind::InputMissing => return Ok(true),
+            Err(error) => return Err(error),
         };
         match TableFormat::in_folder(mark, names) {
             Some(format) => Err(TablePlace { url: self.url().to_owned(), format }.refused()),
