@@ -1,4 +1,4 @@
-//! Files that a command writes beside its results: summaries, metrics, events, pages, sheets, plots, tables of idf, manual
+//! Files that a command writes beside its results: summaries, metrics, pages, sheets, plots, tables of idf, manual
 //! pages and job files. One rule holds for all of them. Such a file takes a place that is free, or that has an empty file
 //! or an earlier file of the same kind; and it never lies below documents, store, output or a reference of the job or of
 //! the command. The rule is checked before any work.

@@ -379,7 +379,7 @@ fn integer(of: &StructArray, name: &str, row: usize) -> std::result::Result<Opti
 fn texts(of: &StructArray, name: &str, row: usize) -> std::result::Result<Vec<String>, Unreadable> {
     let found = valid(of, name, row, |list| {
         let values = list.as_list_opt::<i32>()?.value(row);
-        Some(values.as_string_opt::<i32>()?.iter().flatten().map(str::to_owned).collect())
+        values.as_string_opt::<i32>()?.iter().map(|text| text.map(str::to_owned)).collect()
     });
     // A list that is not there is empty.
     found.map(Option::unwrap_or_default)

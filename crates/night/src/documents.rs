@@ -89,7 +89,7 @@ const ANY_DATE: &str = "YYYY-MM-DD";
 /// Warns of folders beside the nights' whose names are not dates: files in them belong to no night. The place of the nights has no
 /// placeholders.
 async fn warn_of_misnamed_nights(storage: &Storage, documents: &str) {
-    // If the root cannot be listed, the attempt to open the night's own folder reports it.
+    // A root that cannot be listed has no names to warn of. The night's own folder may be readable all the same.
     let names = match storage.folder(documents) {
         Ok(root) => root.names().await.unwrap_or_default(),
         Err(_) => return,

@@ -27,8 +27,8 @@ pub struct FilterArgs {
     /// away first
     #[arg(long, group = "of_corpus")]
     pub new: bool,
-    /// With --corpus or --new: list documents of earlier nights in _gone, and do not write them, if input files of their
-    /// nights are gone or have changed, or if no night of the store has a record with their text
+    /// With --corpus or --new: list in _gone, and leave out, the documents of earlier nights of which the input is gone or has
+    /// changed, or the text is in no record of the store's nights
     #[arg(long, requires = "of_corpus")]
     pub allow_gone: bool,
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents

@@ -121,7 +121,7 @@ pub struct BreakerArgs {
     /// Stop if the share of kept documents, or of different texts, falls by more than this part of its median; 1: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_kept_fall: Option<f64>,
-    /// Stop if there is no such median and either share is smaller than this; 0: never
+    /// Where too few nights can be compared, stop if either share is smaller than this; 0: never
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub min_kept_share: Option<f64>,
     /// Stop if either share of one source falls by more than this part of its median; 1: never

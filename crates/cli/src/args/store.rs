@@ -55,7 +55,7 @@ pub struct CompactArgs {
 pub struct DropNightArgs {
     #[command(flatten)]
     pub place: StoreArgs,
-    /// The night, such as 2062-11-20
+    /// The night, such as 2026-11-20
     #[arg(long, value_name = "DATE", alias = "date")]
     pub dt: String,
 }

@@ -31,12 +31,6 @@ impl UnionFind {
         node
     }
 
-    /// Returns the number of nodes.
-    #[must_use]
-    pub fn n_nodes(&self) -> usize {
-        self.parent.len()
-    }
-
     /// Returns the smallest node of a node's set.
     ///
     /// # Panics
