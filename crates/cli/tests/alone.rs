@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{NEARPRINT, Night, Running, Signal, command, delta, hangs_up, nearprint_in, snapshot, text};
+use crate::support::{
+    NEARPRINT, Night, Running, Signal, command, delta, hangs_up, nearprint_in, not_checked, snapshot, text,
+};
 
 const DT: &str = "2026-11-20";
 
@@ -115,7 +117,7 @@ fn a_spill_folder_without_room_is_refused_before_the_work() {
     many_documents(&night, 10);
     let mount = |args: &[&str]| Command::new(args[0]).args(&args[1..]).arg(&spill).output();
     if !mount(&["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs"]).is_ok_and(|done| done.status.success()) {
-        return eprintln!("cannot mount: skipped");
+        return not_checked("cannot mount");
     }
     let refused = night.run(DT, &[]);
     let job = std::fs::read_to_string(night.path().join("job.toml")).unwrap();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{self, Night, Ran, delta, expect, nearprint_in, snapshot, text};
+use crate::support::{self, Night, Ran, delta, expect, nearprint_in, not_checked, snapshot, text};
 
 const NIGHTS: [&str; 2] = ["2026-11-19", "2026-11-20"];
 
@@ -298,7 +298,7 @@ fn a_run_does_not_make_anew_what_a_gc_is_deleting() {
     let commits = night.path().join("store/_commits");
     let strace = std::process::Command::new("strace").arg("-V").output().is_ok();
     if !strace {
-        return eprintln!("no strace: skipped");
+        return not_checked("no strace");
     }
     let killed = std::process::Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename,renameat,renameat2", "-e"])

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use nearprint_harness::runner::signal;
 
-use crate::support::{NEARPRINT, Night, Signal, root, text};
+use crate::support::{NEARPRINT, Night, Signal, not_checked, root, text};
 
 const DT: &str = "2026-11-19";
 
@@ -101,7 +101,7 @@ fn a_hook_or_heartbeat_that_fails_changes_no_exit_code() {
 fn the_heartbeat_says_success_and_failure() {
     let night = night();
     if Command::new("curl").arg("--version").output().is_err() {
-        return eprintln!("there is no curl: skipped");
+        return not_checked("there is no curl");
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/beat", listener.local_addr().unwrap());

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{Night, Ran, as_nobody, command, expect, nearprint_in, snapshot, text, write_documents};
+use crate::support::{
+    Night, Ran, as_nobody, command, expect, nearprint_in, not_checked, snapshot, text, write_documents,
+};
 
 const DT: &str = "2026-11-20";
 
@@ -81,7 +83,7 @@ fn a_dry_run_finds_a_store_or_output_that_may_not_be_written() {
     }
     let as_nobody = |args: &[&str]| as_nobody(night.path(), args);
     if as_nobody(&["--version"]).code != 0 {
-        return eprintln!("cannot run as another user: skipped");
+        return not_checked("cannot run as another user");
     }
     let run = ["run", "-c", "job.toml", "--dt", DT, "--dry-run", "--spill-dir", "open"];
     for (store, output) in [("closed/store", "open/results"), ("open/store", "closed/deep/results")] {

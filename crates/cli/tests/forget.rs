@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{self, Night, delta, expect, nearprint_in, rows, snapshot, text};
+use crate::support::{self, Night, delta, expect, nearprint_in, not_checked, rows, snapshot, text};
 
 fn date(day: u64) -> String {
     format!("2026-11-{day:02}")
@@ -553,7 +553,7 @@ fn readers(night: &Night) -> BTreeMap<u64, Vec<Vec<String>>> {
 #[test]
 fn a_command_killed_at_any_step_forgets_all_or_nothing_and_the_next_one_ends_its_work() {
     if Command::new("strace").arg("-V").output().is_err() {
-        return eprintln!("no strace: skipped");
+        return not_checked("no strace");
     }
     let night = with_documents_to_forget();
     for day in [11, 12, 13] {

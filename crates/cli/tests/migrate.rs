@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::{
-    self, Night, Ran, Signal, command, edited, expect, nearprint_in, snapshot, text, write_documents,
+    self, Night, Ran, Signal, command, edited, expect, nearprint_in, not_checked, snapshot, text, write_documents,
 };
 use crate::warc::{gzip, page, record};
 
@@ -134,7 +134,7 @@ fn killed_during(night: &Night, dt: &str, stage: &str) {
 #[test]
 fn a_migration_that_is_killed_again_and_again_makes_the_nights_that_runs_make() {
     if Command::new("strace").arg("-V").output().is_err() {
-        return eprintln!("no strace: skipped");
+        return not_checked("no strace");
     }
     let night = nights(20);
     let old = [snapshot(&night.path().join("old-store")), snapshot(&night.path().join("old-results"))];

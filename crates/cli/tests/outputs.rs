@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nearprint_harness::folder::places;
 
-use crate::support::{Night, Ran, as_nobody, expect, nearprint_in, snapshot, text, write_documents};
+use crate::support::{Night, Ran, as_nobody, expect, nearprint_in, not_checked, snapshot, text, write_documents};
 
 const FILES: [&str; 3] = ["sheet.csv", "scores.svg", "idf.tsv"];
 
@@ -88,7 +88,7 @@ fn inputs_that_may_not_be_read_are_77() {
     }
     fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
     if as_nobody(dir.path(), &["--version"]).code != 0 {
-        return eprintln!("cannot run as another user: skipped");
+        return not_checked("cannot run as another user");
     }
     let explain = ["explain", "--text", "one"];
     for more in [&["--text-file", "text.txt"][..], &["--text", "two", "--config", "job.toml"]] {

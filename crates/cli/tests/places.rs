@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{
-    self, Night, Ran, as_nobody, command, nearprint_in, snapshot, text, write_documents, write_fingerprints,
+    self, Night, Ran, as_nobody, command, nearprint_in, not_checked, snapshot, text, write_documents,
+    write_fingerprints,
 };
 
 const DT: &str = "2026-11-20";
@@ -287,7 +288,7 @@ fn a_partition_of_a_table_is_read_as_one_though_the_table_cannot_be_listed() {
         fs::set_permissions(night.path().join(folder), PermissionsExt::from_mode(mode)).unwrap();
     }
     if as_nobody(night.path(), &["--version"]).code != 0 {
-        return eprintln!("cannot run as another user: skipped");
+        return not_checked("cannot run as another user");
     }
     let run =
         ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
@@ -315,7 +316,7 @@ fn a_store_or_output_that_cannot_be_written_is_found_before_the_work_and_nothing
         fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     }
     if as_nobody(night.path(), &["--version"]).code != 0 {
-        return eprintln!("cannot run as another user: skipped");
+        return not_checked("cannot run as another user");
     }
     let before = snapshot(night.path());
     let folder = format!("documents/dt={DT}");
@@ -424,7 +425,7 @@ fn a_file_without_an_ending_that_cannot_be_read_may_hold_documents() {
     fs::write(&notes, "notes").unwrap();
     fs::set_permissions(&notes, PermissionsExt::from_mode(0o600)).unwrap();
     if as_nobody(night.path(), &["--version"]).code != 0 {
-        return eprintln!("cannot run as another user: skipped");
+        return not_checked("cannot run as another user");
     }
     let run =
         ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
@@ -443,7 +444,7 @@ fn a_folder_that_cannot_be_read_is_a_bad_file_below_the_documents_and_77_above_t
     let run =
         ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
     if as_nobody(night.path(), &["--version"]).code != 0 {
-        return eprintln!("cannot run as another user: skipped");
+        return not_checked("cannot run as another user");
     }
     expect(&as_nobody(night.path(), &run), 65, &["sub: it cannot be read: Permission denied"]);
     let passed = as_nobody(night.path(), &[&run[..], &["--max-bad-files", "1"]].concat()).expect_success().json();

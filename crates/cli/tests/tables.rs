@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{self, Night, delta, nearprint_in, rows, snapshot, text};
+use crate::support::{self, Night, delta, nearprint_in, not_checked, rows, snapshot, text};
 
 const DATES: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 
@@ -130,7 +130,7 @@ fn tables_have_the_nights_that_are_published_through_reruns_replacements_late_ni
 #[test]
 fn a_run_killed_between_its_commit_and_any_version_of_a_table_is_completed_by_the_next() {
     if Command::new("strace").arg("-V").output().is_err() {
-        return eprintln!("no strace: skipped");
+        return not_checked("no strace");
     }
     for table in delta::TABLES {
         let night = three_nights();
@@ -325,7 +325,7 @@ fn nothing_depends_on_a_checkpoint_and_whoever_writes_it_writes_the_same() {
 #[test]
 fn a_run_killed_at_its_checkpoint_leaves_it_to_the_next() {
     if Command::new("strace").arg("-V").output().is_err() {
-        return eprintln!("no strace: skipped");
+        return not_checked("no strace");
     }
     let night = eleven_versions();
     let before = snapshot(&night.path().join("results"));

@@ -249,6 +249,11 @@ impl Running {
 
     fn sample(&mut self) {
         let proc = PathBuf::from(format!("/proc/{}", self.child.id()));
+        // Just before a child becomes the program, it still has this process's memory.
+        let is_own = |exe: PathBuf| std::env::current_exe().is_ok_and(|own| own == exe);
+        if std::fs::read_link(proc.join("exe")).map_or(true, is_own) {
+            return;
+        }
         let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
         let kib: Option<u64> =
             status.lines().find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok());

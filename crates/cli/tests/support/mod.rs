@@ -1,6 +1,7 @@
 //! The binary under test, and what it works on. All else is of `nearprint_harness`, which tests and trials share.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,6 +56,11 @@ pub fn with_peak_mib(folder: &Path, args: &[&str]) -> (Ran, u64) {
     let done = nearprint_in(folder, args);
     let peak = mib(done.peak_rss);
     (done, peak)
+}
+
+/// Says that this machine lacks what a test needs. Unlike what a test that passes prints, it is seen.
+pub fn not_checked(why: &str) {
+    writeln!(std::io::stderr(), "NOT CHECKED: {why}").unwrap();
 }
 
 /// The repository.
