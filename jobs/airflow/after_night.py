@@ -45,14 +45,17 @@ def update():
         corpus.execute("DELETE FROM documents WHERE id IN (SELECT doc_id FROM changed)")
         nights = corpus.execute("SELECT DISTINCT dt FROM changed WHERE decision = 'keep'").fetchall()
         for (dt,) in nights:
-            files = f"{documents}/dt={dt}/**/*.parquet"
+            folder = f"{documents}/dt={dt}/"
+            found = corpus.execute("SELECT file FROM glob(?)", [f"{folder}**/*.parquet"]).fetchall()
+            # nearprint passes over names that begin with _ or a dot.
+            files = [file for (file,) in found if not any(name[:1] in ("_", ".") for name in file[len(folder) :].split("/"))]
             kept = "SELECT doc_id FROM changed WHERE decision = 'keep' AND dt = ?"
             n_kept = corpus.execute(f"SELECT count(*) FROM ({kept})", [dt]).fetchone()[0]
             texts = "SELECT CAST(id AS VARCHAR), text FROM read_parquet(?) WHERE CAST(id AS VARCHAR)"
             n_found = corpus.execute(f"INSERT INTO documents {texts} IN ({kept})", [files, dt]).fetchone()[0]
             if n_found != n_kept:
                 # Nothing is committed.
-                raise ValueError(f"{dt}: {n_kept} documents are kept, and {files} has {n_found} of them")
+                raise ValueError(f"{dt}: {n_kept} documents are kept, and {folder} has {n_found} of them")
         corpus.execute("INSERT INTO state SELECT max(change_set) FROM changed HAVING count(*) > 0")
         corpus.commit()
         return corpus.execute("SELECT count(*) FROM documents").fetchone()[0]

@@ -429,7 +429,7 @@ fn a_file_without_an_ending_that_cannot_be_read_may_hold_documents() {
     }
     let run =
         ["run", "--config", "job.toml", "--dt", DT, "--json", "--store", "open/store", "--output", "open/results"];
-    expect(&as_nobody(night.path(), &run), 77, &["NOTES", "Permission denied"]);
+    expect(&as_nobody(night.path(), &run), 77, &["NOTES", "Permission denied", "--max-ignored-files"]);
     as_nobody(night.path(), &[&run[..], &["--max-ignored-files", "1"]].concat()).expect_success();
 }
 

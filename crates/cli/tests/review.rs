@@ -109,6 +109,7 @@ fn answers_that_a_program_writes_give_the_precision_of_the_night() {
     let again =
         nearprint_in(night.path(), &[&REVIEW[..], &["--sample", "5", "--json"]].concat()).expect_success().json();
     assert_eq!((again["n_drawn"].as_u64(), again["nights"].as_array().map(Vec::len)), (Some(5), Some(0)), "{again}");
+    assert!(again["warnings"][0].as_str().is_some_and(|said| said.contains("about former generations")), "{again}");
     // Once the former generation is published again, its answers count, wherever they stand.
     night.run(DT, &["--replace"]).expect_success();
     for args in [&REVIEW[..], &REVIEW[..5]] {

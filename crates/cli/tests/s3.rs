@@ -115,17 +115,24 @@ fn a_night_gets_over_what_passes() {
 }
 
 #[test]
-fn a_server_that_does_not_say_whether_a_folder_is_a_table_ends_the_run_and_one_that_forbids_it_does_not() {
+fn a_server_that_fails_to_say_whether_a_folder_is_a_table_ends_the_run_and_one_that_refuses_it_does_not() {
     let Some((server, prefix)) = place("unknown-tables") else { return eprintln!("no S3 server named: skipped") };
     let dir = tempfile::tempdir().unwrap();
-    upload_night(&server, &prefix, DT);
-    let proxy = proxy_of(&server, vec![rule("GET", "documents%2Fmetadata", u64::MAX, refuse(400, "InvalidRequest"))]);
+    let below = upload_night(&server, &prefix, DT);
+    let metadata = format!("{}%2Fmetadata", below.replace('/', "%2F"));
+    let proxy = proxy_of(&server, vec![rule("GET", &metadata, u64::MAX, refuse(500, "InternalError"))]);
     s3_job(dir.path(), &proxy.endpoint(), &prefix);
-    let more = &[&RUN[..], &["--create-store"]].concat();
-    let failed = nearprint_in(dir.path(), more);
-    assert!(failed.code == 69 && failed.error().contains("documents/metadata"), "{}: {}", failed.code, failed.stderr);
-    proxy.rules().replace(vec![rule("GET", "documents%2Fmetadata", u64::MAX, refuse(403, "AccessDenied"))]);
-    nearprint_in(dir.path(), more).expect_success();
+    let failed = nearprint_in(dir.path(), &RUN);
+    assert!(failed.code == 69 && failed.error().contains("/metadata"), "{}: {}", failed.code, failed.stderr);
+    // A key that no request can have lies there.
+    server.put(&format!("{below}/metadata/a//b"), Vec::new()).unwrap();
+    proxy.rules().replace(Vec::new());
+    nearprint_in(dir.path(), &RUN).expect_success();
+    for (status, code) in [(403, "AccessDenied"), (403, "Forbidden"), (401, "Unauthorized"), (400, "InvalidRequest")] {
+        proxy.rules().replace(vec![rule("GET", &metadata, u64::MAX, refuse(status, code))]);
+        nearprint_in(dir.path(), &[&RUN[..], &["--replace"]].concat()).expect_success();
+        assert!(log(&proxy).iter().any(|line| line.contains(&metadata)), "{metadata}: {:?}", log(&proxy));
+    }
 }
 
 #[test]

@@ -438,7 +438,11 @@ async fn refuse_ignored(files: impl Iterator<Item = &InputFile>, allowed: u64) -
     let n_foreign = foreign.len() as u64;
     match foreign.into_iter().next().filter(|_| n_foreign > allowed) {
         None => Ok(()),
-        Some((_, Err(unread))) => Err(unread),
+        Some((_, Err(unread))) => {
+            let remedy =
+                words!["nobody knows whether it holds documents: pass over it with ", key("max_ignored_files")];
+            Err(unread.remedy(remedy))
+        }
         Some((url, Ok(format))) => {
             let remedy = words![
                 format.reason(&url),

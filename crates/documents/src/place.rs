@@ -255,7 +255,7 @@ async fn refuse_unreadable(pattern: &str, listing: &Listing) -> Result<()> {
         return Err(Fault::new(ErrorKind::InputMissing, reason).at(pattern.to_owned()).about(Absent::Unfinished));
     }
     for file in &listing.files {
-        if let Some(foreign) = passed_over::foreign(file).await? {
+        if let Ok(Some(foreign)) = passed_over::foreign(file).await {
             return Err(bad_format(&file.url, foreign.reason(&file.url)));
         }
     }

@@ -81,6 +81,33 @@ pub(crate) fn is_forbidden(fault: &Fault) -> bool {
     }
 }
 
+/// Returns whether a place refuses to say what it has, and would refuse it again: to this user, or to anybody.
+pub(crate) fn is_refused(fault: &Fault) -> bool {
+    use object_store::Error as E;
+    match fault.cause::<E>() {
+        // No request can name an object that is there.
+        Some(E::InvalidPath { .. } | E::NotSupported { .. } | E::NotImplemented { .. }) => true,
+        Some(E::PermissionDenied { .. } | E::Unauthenticated { .. }) => true,
+        Some(source) => is_forbidden(fault) || status_of(source).is_some_and(is_final),
+        None => is_forbidden(fault),
+    }
+}
+
+/// Returns the status with which a server answered, which the texts of a generic error alone have.
+fn status_of(error: &object_store::Error) -> Option<u16> {
+    let status = |error: &dyn std::error::Error| {
+        let text = error.to_string();
+        let (_, rest) = text.split_once("status code: ")?;
+        rest.get(..3)?.parse().ok()
+    };
+    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).find_map(status)
+}
+
+/// Returns whether a server that gives this status would give it again.
+fn is_final(status: u16) -> bool {
+    status == 501 || ((400..500).contains(&status) && !matches!(status, 408 | 429))
+}
+
 /// Returns the kind of an error of an object store.
 fn store_kind(source: &object_store::Error) -> ErrorKind {
     use object_store::Error as E;

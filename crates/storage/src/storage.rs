@@ -236,7 +236,7 @@ impl Storage {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if one of these folders is a table; an error if one
-    /// of the first ones cannot be examined.
+    /// of them cannot be examined.
     async fn refuse_table_above(&self, place: &Folder, listed: &Listing) -> Result<()> {
         let mut place = place.clone();
         while let Some(above) = place.above() {
@@ -253,7 +253,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Refuses a folder that is an Iceberg table or lies in one. Where the permissions forbid to find out, nothing above is looked at.
+    /// Refuses a folder that is an Iceberg table or lies in one. Where a place refuses to say, nothing above is looked at.
     async fn refuse_iceberg_from(&self, folder: Folder) -> Result<()> {
         let mut next = Some(folder);
         while let Some(folder) = next {

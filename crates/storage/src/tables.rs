@@ -3,7 +3,7 @@
 
 use nearprint_fault::{ErrorKind, Fault, Part, Result, words};
 
-use crate::error::is_forbidden;
+use crate::error::{is_forbidden, is_refused};
 use crate::folder::{Folder, resolved};
 use crate::local::is_absence;
 use crate::table_format::TableFormat;
@@ -90,7 +90,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Refuses a folder that is an Iceberg table. Returns `false` if the permissions forbid to find out. A folder `metadata` may be
+    /// Refuses a folder that is an Iceberg table. Returns `false` if the place refuses to say. A folder `metadata` may be
     /// that of another program: of a large one on S3, only the first names are seen.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Folder {
         let mark = TableFormat::ICEBERG_FOLDER;
         let names = match self.join(mark).first_names("u~", METADATA_NAMES).await {
             Ok(names) => names,
-            Err(error) if is_forbidden(&error) => {
+            Err(error) if is_refused(&error) => {
                 tracing::debug!(folder = self.url(), %error, "whether this is an Iceberg table is unknown");
                 return Ok(false);
             }

@@ -27,8 +27,8 @@ pub struct FilterArgs {
     /// away first
     #[arg(long, group = "of_corpus")]
     pub new: bool,
-    /// With --corpus or --new: list in _gone, and leave out, the documents of earlier nights of which the input is gone or has
-    /// changed, or the text is in no record of the store's nights
+    /// With --corpus or --new: list in _gone, and leave out, documents of earlier nights whose input files are gone or have
+    /// changed, or whose text is in no record of the store's nights
     #[arg(long, requires = "of_corpus")]
     pub allow_gone: bool,
     /// Folder to write to; the files of a night lie in its dt=DATE, under the names that they have among the documents

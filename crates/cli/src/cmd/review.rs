@@ -1,11 +1,12 @@
 //! `nearprint review`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal as _, Write as _};
 
 use console::{Term, measure_text_width};
 use nearprint_explain::shown_id;
-use nearprint_fault::{Fault, Result, Words, key, words};
+use nearprint_fault::{ErrorKind, Fault, Result, Words, key, words};
 use nearprint_measure::{
     Answer, Answers, NightEstimate, ReviewEstimate, ReviewRequest, ReviewedPair, draw_review, estimate_review,
 };
@@ -59,7 +60,8 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         })
         .transpose()?;
     let asks_for_a_draw = args.sample.is_some() || args.seed.is_some();
-    let store = job.store(None)?;
+    // A table of answers alone needs no store.
+    let store = if args.dt.is_some() || job.store.is_some() { Some(job.store(None)?) } else { None };
     let session = Session::new(&job, global);
     let mut done = session.block_on(move |storage, resources, progress| async move {
         let mut answers = Answers::read(&storage, &url).await?;
@@ -81,6 +83,10 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             let n = answers.n_repeated;
             done.warnings.push(format!("rows that repeat the pair of another row: {n}; each pair counts once").into());
         }
+        let published = match &store {
+            Some(store) => published(&storage, store).await?,
+            None => BTreeMap::new(),
+        };
         if let Some(request) = request {
             let drawn = draw_review(&storage, &request, &answers, &resources, &progress).await?;
             progress.pause();
@@ -101,12 +107,28 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
             }
         }
         done.n_open = answers.pairs.iter().filter(|pair| pair.answer.is_none()).count() as u64;
-        done.estimate = estimate_review(&answers.pairs, &published_generations(&storage, &store).await?);
+        let is_former = |pair: &&ReviewedPair| published.get(&pair.dt).is_some_and(|now| *now != pair.generation);
+        let n_former = answers.pairs.iter().filter(is_former).filter(|pair| pair.answer.is_some()).count() as u64;
+        if n_former > 0 {
+            let are = if n_former == 1 { "is" } else { "are" };
+            let former =
+                format!("{} {are} about former generations of nights, and not counted", counted(n_former, "answer"));
+            done.warnings.push(former.into());
+        }
+        done.estimate = estimate_review(&answers.pairs, &published);
         Ok::<_, Fault>(done)
     })?;
     name_flags("review", &mut done.warnings);
     let text = text(&done);
     Ok(session.report("review", "done", &done, text))
+}
+
+/// Returns the generations of the nights of a store. A store that is gone has none.
+async fn published(storage: &Storage, store: &str) -> Result<BTreeMap<String, String>> {
+    match published_generations(storage, store).await {
+        Err(error) if error.kind() == ErrorKind::InputMissing => Ok(BTreeMap::new()),
+        published => published,
+    }
 }
 
 /// The number of pairs that are drawn of a night, unless the user says another.

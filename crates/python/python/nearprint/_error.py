@@ -92,6 +92,7 @@ def of_settings(error: Error, path: str | None) -> Error:
     if path is not None:
         message = re.sub(re.escape(path) + r":(?: line \d+, column \d+:)? ", "", message)
         message = re.sub(re.escape(path) + r"(?!\d)", "the job", message)
-    if error.kind == "usage" or (error.kind == "config" and path is not None):
+    is_of_job = error.kind == "config" and path is not None and not getattr(error, "is_of_engine", False)
+    if error.kind == "usage" or is_of_job:
         return retold(error, message, path, SettingError)
     return error if message == str(error) else retold(error, message, path)

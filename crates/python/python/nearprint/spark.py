@@ -91,7 +91,12 @@ def run(
     """
     with job_file(config) as (path, _), _engine(spark, night_of(dt), workers, worker_memory) as engine:
         arguments = ["--config", path, "--dt", night_of(dt), *arguments_of(options)]
-        said = _nearprint.run(arguments, engine)
+        try:
+            said = _nearprint.run(arguments, engine)
+        except Error as error:
+            # What Spark lacks is no wrong setting.
+            vars(error)["is_of_engine"] = engine.is_lacking
+            raise
     return Summary.of(said, config)
 
 
@@ -189,7 +194,7 @@ class _Engine:
     def __init__(self, spark: SparkSession | None, dt: str, workers: int | None, worker_memory: int) -> None:
         self.given, self.dt, self.asked, self.worker_memory = spark, dt, workers, worker_memory
         self.session: Session | None = None
-        self.closed = False
+        self.closed = self.is_lacking = False
 
     def close(self) -> None:
         """Ends what is under way, and waits until the threads of the engine have come back."""
@@ -214,6 +219,7 @@ class _Engine:
                 raise Error("the night was stopped while Spark started", kind="try_again", exit_code=75)
             self.n, self.threads = self.session.slots(self.asked)
         except Exception as error:
+            self.is_lacking = True
             raise not_started(error) from error
         return self.n, self.threads, self.worker_memory
 
