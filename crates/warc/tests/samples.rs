@@ -46,7 +46,8 @@ fn samples_and_crawls_are_read_as_warcio_reads_them_and_two_files_further_than_t
     for folder in &folders {
         if !folder.exists() {
             // Unlike what a test that passes prints, this is seen.
-            writeln!(std::io::stderr(), "NOT CHECKED: no samples in {}", folder.display()).unwrap();
+            let said = format!("NOT CHECKED: no samples in {}\n", folder.display());
+            std::io::stderr().write_all(said.as_bytes()).unwrap();
             continue;
         }
         let listed: Value =
