@@ -89,7 +89,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, engine: Option<&A
 }
 
 /// Refuses arguments that a program has beside those of the command, as [`run`] refuses its own, and returns the exit code.
-/// `arguments` are all that the program was given, after its name and that of the command.
+/// `arguments` begin with the name of the program.
 pub fn refuse(arguments: impl IntoIterator<Item = OsString>, reason: &str) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let failure = Failure::usage(reason.to_owned());

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use http::StatusCode;
 use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, foreign, one_line, words};
 
 use crate::redact::redact;
@@ -84,28 +85,40 @@ pub(crate) fn is_forbidden(fault: &Fault) -> bool {
 /// Returns whether a place refuses to say what it has, and would refuse it again: to this user, or to anybody.
 pub(crate) fn is_refused(fault: &Fault) -> bool {
     use object_store::Error as E;
-    match fault.cause::<E>() {
+    let refuses = |source: &E| match source {
         // No request can name an object that is there.
-        Some(E::InvalidPath { .. } | E::NotSupported { .. } | E::NotImplemented { .. }) => true,
-        Some(E::PermissionDenied { .. } | E::Unauthenticated { .. }) => true,
-        Some(source) => is_forbidden(fault) || status_of(source).is_some_and(is_final),
-        None => is_forbidden(fault),
-    }
-}
-
-/// Returns the status with which a server answered, which the texts of a generic error alone have.
-fn status_of(error: &object_store::Error) -> Option<u16> {
-    let status = |error: &dyn std::error::Error| {
-        let text = error.to_string();
-        let (_, rest) = text.split_once("status code: ")?;
-        rest.get(..3)?.parse().ok()
+        E::InvalidPath { .. } | E::NotSupported { .. } | E::NotImplemented { .. } => true,
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => true,
+        source => is_refusal(source),
     };
-    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).find_map(status)
+    is_forbidden(fault) || fault.cause().is_some_and(refuses)
 }
 
-/// Returns whether a server that gives this status would give it again.
-fn is_final(status: u16) -> bool {
-    status == 501 || ((400..500).contains(&status) && !matches!(status, 408 | 429))
+/// Returns whether a server refused a request for good. Only the texts of a generic error have its answer.
+fn is_refusal(error: &object_store::Error) -> bool {
+    let refused = |error: &dyn std::error::Error| {
+        let text = error.to_string();
+        let (_, answer) = text.split_once("status code: ")?;
+        let status = StatusCode::from_bytes(answer.get(..3)?.as_bytes()).ok()?;
+        let is_error = status.is_client_error() || status.is_server_error();
+        Some(is_error && !may_pass(status, element(answer, "Code")))
+    };
+    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
+        .find_map(refused)
+        .unwrap_or(false)
+}
+
+/// Codes of errors that pass, whatever the status.
+pub(crate) const PASSING: [&str; 5] =
+    ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
+
+/// Returns whether a request that a server answered with the status of an error, and perhaps a code, may succeed later.
+pub(crate) fn may_pass(status: StatusCode, code: Option<&str>) -> bool {
+    match status {
+        StatusCode::NOT_IMPLEMENTED => false,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => true,
+        status => status.is_server_error() || code.is_some_and(|code| PASSING.contains(&code)),
+    }
 }
 
 /// Returns the kind of an error of an object store.

@@ -100,12 +100,12 @@ impl Folder {
         let mark = TableFormat::ICEBERG_FOLDER;
         let names = match self.join(mark).first_names("u~", METADATA_NAMES).await {
             Ok(names) => names,
+            // Without the bucket there is no table.
+            Err(error) if error.kind() == ErrorKind::InputMissing => return Ok(true),
             Err(error) if is_refused(&error) => {
                 tracing::debug!(folder = self.url(), %error, "whether this is an Iceberg table is unknown");
                 return Ok(false);
             }
-            // Without the bucket there is no table.
-            Err(error) if error.kind() == ErrorKind::InputMissing => return Ok(true),
             Err(error) => return Err(error),
         };
         match TableFormat::in_folder(mark, names) {

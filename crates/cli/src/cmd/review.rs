@@ -61,7 +61,7 @@ pub(super) fn review(global: &Global, args: &ReviewArgs) -> Outcome {
         .transpose()?;
     let asks_for_a_draw = args.sample.is_some() || args.seed.is_some();
     // A table of answers alone needs no store.
-    let store = if args.dt.is_some() || job.store.is_some() { Some(job.store(None)?) } else { None };
+    let store = job.store.is_some().then(|| job.store(None)).transpose()?;
     let session = Session::new(&job, global);
     let mut done = session.block_on(move |storage, resources, progress| async move {
         let mut answers = Answers::read(&storage, &url).await?;

@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 
 use super::config::PIECE_BYTES;
 use super::credentials::Credentials;
-use crate::error::element;
+use crate::error::{PASSING, element, may_pass};
 use crate::locked::locked;
 
 /// Counts of HTTP requests to object stores. Every attempt counts.
@@ -274,8 +274,6 @@ impl Sender {
 
 fn verdict(method: &Method, headers: &HeaderMap, done: &Result<Answer, HttpError>) -> Verdict {
     const EXPIRED: [&str; 3] = ["ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"];
-    const PASSING: [&str; 5] =
-        ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"];
     let Ok(answer) = done else {
         return Verdict::Passing;
     };
@@ -289,9 +287,7 @@ fn verdict(method: &Method, headers: &HeaderMap, done: &Result<Answer, HttpError
         StatusCode::FORBIDDEN if method == Method::HEAD => Verdict::Expired,
         StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST if is(&EXPIRED) => Verdict::Expired,
         StatusCode::CONFLICT if headers.contains_key(IF_NONE_MATCH) => Verdict::Passing,
-        StatusCode::NOT_IMPLEMENTED => Verdict::Final,
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => Verdict::Passing,
-        status if status.is_server_error() || is(&PASSING) => Verdict::Passing,
+        status if may_pass(status, code()) => Verdict::Passing,
         _ => Verdict::Final,
     }
 }
