@@ -503,6 +503,49 @@ fn filter_copies_records_that_are_too_large_to_be_read_whole_in_a_plain_file_too
     assert!(kept == records.concat(), "the records are copied byte for byte");
 }
 
+#[test]
+fn a_large_record_is_a_bad_row_unless_it_is_plainly_no_page() {
+    let large = vec![b'x'; 9 << 20];
+    let night = Night::new("max_doc_bytes = \"1MiB\"\n");
+    let passed = [
+        response("https://a.org/film", "Content-Type: video/mp4\r\n", &large),
+        record("resource", "https://a.org/sound", "Content-Type: audio/mpeg\r\n", &large),
+        record("conversion", "https://a.org/html", "Content-Type: text/html\r\n", &large),
+        record(
+            "response",
+            "https://a.org/gone",
+            "Content-Type: application/http\r\n",
+            &[b"HTTP/1.1 404 Not Found\r\n\r\n", &large[..]].concat(),
+        ),
+    ];
+    let pages = [page("https://a.org/1", &text(1, 80)), page("https://a.org/2", &text(2, 80))];
+    write(&night, "a.warc", &[&passed.concat()[..], &pages[0]].concat());
+    write(&night, "b.warc.gz", &[gzip(&passed[0]), gzip(&pages[1])].concat());
+    let done = night.run(DT, &[]).expect_success().json();
+    let reasons = json!({ "content_type": 4, "http_status": 1 });
+    assert_eq!((&done["n_documents"], &done["passed_records_by_reason"]), (&json!(2), &reasons));
+    write(&night, "c.warc", &response("https://a.org/page", HTML, &large));
+    expect(&night.run(DT, &["--replace"]), 65, &["c.warc byte 0", "too_large"]);
+}
+
+#[test]
+fn a_body_of_which_a_chunk_may_be_missing_is_no_page() {
+    let night = Night::new("max_bad_rows = 2\n");
+    let body = html(&text(1, 80));
+    let chunk = |body: &[u8]| [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat();
+    let fields = format!("{HTML}Transfer-Encoding: chunked\r\n");
+    let packed = chunk(&gzip(html(&text(2, 80)).as_bytes()));
+    let records = [
+        response("https://a.org/cut", &fields, &chunk(&body.as_bytes()[..body.len() / 2])),
+        response("https://a.org/packed", &format!("{fields}Content-Encoding: gzip\r\n"), &packed),
+        response("https://a.org/other", &format!("{HTML}Content-Encoding: zstd\r\n"), &gzip(body.as_bytes())),
+    ];
+    write(&night, "a.warc", &records.concat());
+    let done = night.run(DT, &[]).expect_success().json();
+    assert_eq!((&done["n_documents"], &done["bad_rows_by_reason"]), (&json!(1), &json!({ "broken_body": 2 })));
+    kept_and_dropped(&night, &[("https://a.org/packed", "keep")]);
+}
+
 fn files_below(folder: &Path) -> Vec<String> {
     support::snapshot(folder).into_keys().map(|path| path.display().to_string()).collect()
 }

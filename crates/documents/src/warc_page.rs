@@ -61,9 +61,15 @@ pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, take
     if kind == "revisit" {
         return revisit(record, row, warc_id);
     }
-    let Block::Held(block) = record.block else {
-        row.fault = Some(BadReason::TooLarge);
-        return Page::Row(row);
+    let block = match record.block {
+        Block::Held(block) => block,
+        Block::TooLarge { beginning, .. } => {
+            if let Some(reason) = no_page(record, beginning, &kind) {
+                return Page::Passed(reason);
+            }
+            row.fault = Some(BadReason::TooLarge);
+            return Page::Row(row);
+        }
     };
     let content = match content(record, block, &kind, context.max_line_bytes()) {
         Ok(content) => content,
@@ -90,7 +96,10 @@ fn micros(time: &str) -> Option<i64> {
         17 => time.strip_suffix('Z').map(|minutes| format!("{minutes}:00Z"))?,
         _ => time.to_owned(),
     };
-    Some(DateTime::parse_from_rfc3339(&whole).ok()?.timestamp_micros())
+    let parsed = DateTime::parse_from_rfc3339(&whole);
+    // Without a zone, it is UTC, as in columns of times.
+    let parsed = parsed.or_else(|_| DateTime::parse_from_rfc3339(&format!("{whole}Z")));
+    Some(parsed.ok()?.timestamp_micros())
 }
 
 fn passed_type(kind: &str, url: Option<&str>) -> Option<PassedReason> {
@@ -113,9 +122,11 @@ fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
     let target = record.header.address("warc-refers-to-target-uri");
     let target = target.as_deref().map(|url| url.trim_matches(['<', '>'])).filter(|url| !url.is_empty());
     // With another id, each record is a document of its own.
-    let Some(of) = target.or(row.url.as_deref()).filter(|_| warc_id == WarcId::Url && row.id.is_some()) else {
+    if warc_id != WarcId::Url {
         return Page::Passed(PassedReason::Revisit);
-    };
+    }
+    // Without an id, nobody knows whose text it is.
+    let Some(of) = target.or(row.url.as_deref()).filter(|_| row.id.is_some()) else { return Page::Row(row) };
     let time = record.header.get("warc-refers-to-date").and_then(|time| micros(&time));
     row.revisit = Some(RevisitTarget { id: of.to_owned(), time });
     let Block::Held(block) = record.block else { return Page::Revisit(row) };
@@ -146,23 +157,37 @@ enum Failed {
     Fault(BadReason),
 }
 
-fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64) -> Result<Content<'a>, Failed> {
+/// Returns whether the block of a record is an HTTP message, by the fields of the record.
+fn is_http(record: &Record<'_>, kind: &str) -> bool {
     let declared = record.header.get("content-type");
-    let is_http = kind == "response" && declared.as_deref().is_none_or(|kind| media_type(kind) == "application/http");
+    kind == "response" && declared.is_none_or(|kind| media_type(&kind) == "application/http")
+}
+
+/// Returns why a record is plainly no page, by its fields and the header with which its block begins.
+fn no_page(record: &Record<'_>, block: &[u8], kind: &str) -> Option<PassedReason> {
+    let is_http = is_http(record, kind);
+    let named = match HttpMessage::parse(block).filter(|_| is_http) {
+        Some(message) if !(200..300).contains(&message.status) => return Some(PassedReason::HttpStatus),
+        Some(message) => content_type(&message).as_deref().and_then(named_type),
+        None if is_http => return Some(PassedReason::ContentType),
+        None => record.header.get("content-type").as_deref().map(media_type),
+    };
+    let is_other = named.is_some_and(|named| !is_type_of_pages(&named, kind));
+    is_other.then_some(PassedReason::ContentType)
+}
+
+fn is_type_of_pages(media_type: &str, kind: &str) -> bool {
+    if kind == "conversion" { media_type == "text/plain" } else { is_html(media_type) }
+}
+
+fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64) -> Result<Content<'a>, Failed> {
+    if let Some(reason) = no_page(record, block, kind) {
+        return Err(Failed::Passed(reason));
+    }
+    let is_http = is_http(record, kind);
     let (field, body) = match HttpMessage::parse(block).filter(|_| is_http) {
-        Some(message) => {
-            if !(200..300).contains(&message.status) {
-                return Err(Failed::Passed(PassedReason::HttpStatus));
-            }
-            let field = content_type(&message);
-            let named = field.as_deref().and_then(named_type);
-            if named.is_some_and(|named| !is_html(&named)) {
-                return Err(Failed::Passed(PassedReason::ContentType));
-            }
-            (field, decoded(record, &message, max_bytes)?)
-        }
-        None if is_http => return Err(Failed::Passed(PassedReason::ContentType)),
-        None => (declared, Cow::Borrowed(block)),
+        Some(message) => (content_type(&message), decoded(record, &message, max_bytes)?),
+        None => (record.header.get("content-type"), Cow::Borrowed(block)),
     };
     // The rest of the page is in records of the type `continuation`.
     let is_segment = record.header.get("warc-segment-number").is_some();
@@ -176,8 +201,7 @@ fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64)
         None if begins_with_tag(&body) => "text/html".to_owned(),
         None => String::new(),
     };
-    let is_page = if kind == "conversion" { media_type == "text/plain" } else { is_html(&media_type) };
-    match is_page {
+    match is_type_of_pages(&media_type, kind) {
         false => Err(Failed::Passed(PassedReason::ContentType)),
         true if is_segment => Err(Failed::Fault(BadReason::BrokenBody)),
         true => Ok(Content { media_type, field, body }),

@@ -43,9 +43,11 @@ impl<'a> Fields<'a> {
                 }
                 let mut value = text(line[colon + 1..].trim_ascii());
                 while let Some(more) = lines.next_if(|line| line.first().is_some_and(|&b| b == b' ' || b == b'\t')) {
-                    let value = value.to_mut();
-                    value.push(' ');
-                    value.push_str(&text(more.trim_ascii()));
+                    let (value, more) = (value.to_mut(), text(more.trim_ascii()));
+                    if !value.is_empty() && !more.is_empty() {
+                        value.push(' ');
+                    }
+                    value.push_str(&more);
                 }
                 return Some(value);
             }
@@ -88,6 +90,9 @@ mod tests {
         assert_eq!(fields.get("b").as_deref(), Some("x y"));
         assert_eq!(fields.all("A").collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(fields.get("c"), None);
+        let folded = Fields::new(b"uri:\r\n http://x.org/\r\nlength: \r\n\t386\r\n \r\n\r\n");
+        assert_eq!(folded.address("uri").as_deref(), Some("http://x.org/"));
+        assert_eq!(folded.get("length").as_deref(), Some("386"));
     }
 
     #[test]

@@ -41,8 +41,13 @@ impl<'a> HttpMessage<'a> {
     }
 
     fn first(block: &'a [u8]) -> Option<Self> {
-        // The reason behind the status may be in any character set.
-        let first_line = lines(block).next()?.strip_prefix(b"HTTP/")?;
+        // The reason behind the status may be in any character set. Empty lines before it are passed over.
+        let n_line_ends = block.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let block = &block[n_line_ends..];
+        let (name, first_line) = lines(block).next()?.split_first_chunk::<5>()?;
+        if !name.eq_ignore_ascii_case(b"HTTP/") {
+            return None;
+        }
         let mut words = first_line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let status = std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()?;
         // A header that no empty line ends has no body.
@@ -58,14 +63,16 @@ impl<'a> HttpMessage<'a> {
         encodings.extend(self.listed("transfer-encoding"));
         let (mut body, mut fault) = (Cow::Borrowed(self.body), None);
         for encoding in encodings.iter().rev() {
-            let (decoded, more) = unpack::decode(body, encoding, max_bytes);
-            (body, fault) = (decoded, fault.or(more));
+            let Some((decoded, more)) = unpack::decode(&body, encoding, max_bytes) else { continue };
+            // A packing that ends is whole, also in chunks that do not.
+            let before = fault.filter(|&fault| more.is_some() || fault != Fault::Unended);
+            (body, fault) = (Cow::Owned(decoded), before.or(more));
         }
         match fault {
             _ if body.len() as u64 > max_bytes => Body::TooLarge,
             None => Body::Whole(body),
             Some(Fault::TooLarge) => Body::TooLarge,
-            Some(Fault::Damaged) => Body::Beginning(body),
+            Some(Fault::Damaged | Fault::Unended) => Body::Beginning(body),
         }
     }
 

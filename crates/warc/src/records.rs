@@ -28,8 +28,13 @@ impl Default for RecordLimits {
 pub enum Block<'a> {
     /// The bytes.
     Held(&'a [u8]),
-    /// The block is larger than it may be: the number of its bytes.
-    TooLarge(u64),
+    /// The block is larger than it may be.
+    TooLarge {
+        /// The number of its bytes.
+        n_bytes: u64,
+        /// The first of them, as many as a header may have.
+        beginning: &'a [u8],
+    },
 }
 
 impl<'a> Block<'a> {
@@ -38,7 +43,7 @@ impl<'a> Block<'a> {
     pub fn held(&self) -> Option<&'a [u8]> {
         match *self {
             Self::Held(bytes) => Some(bytes),
-            Self::TooLarge(_) => None,
+            Self::TooLarge { .. } => None,
         }
     }
 }
@@ -85,6 +90,8 @@ const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
 const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
+/// The line ends behind a record that are looked through for the next one. They are held with the record.
+const LINE_ENDS: usize = 64 << 10;
 /// The bytes behind the block of a record in which its member may end.
 const MEMBER_END_BYTES: usize = 64;
 /// The bytes of a member by which it is told whether a record holds it.
@@ -184,8 +191,10 @@ struct FoundRecord {
     alone: Option<(u64, u64)>,
     first_line_end: usize,
     header_bytes: usize,
+    /// The bytes of the block, or of one that is too large.
     block: std::result::Result<usize, u64>,
-    /// The bytes from the record's first to the first of what follows.
+    /// The bytes from the record's first to the first of what follows. Of a block that is too large, the window has the beginning
+    /// alone.
     bytes: usize,
 }
 
@@ -266,16 +275,13 @@ impl<P: Pieces> Records<P> {
         self.announced = None;
         match self.find_record(position)? {
             Ok(found) => {
-                let end = self.before + (self.at + found.bytes) as u64;
-                while let Some(step) = self.steps.pop_front_if(|(unpacked, _)| *unpacked <= end) {
-                    (self.kept, self.returned) = step;
-                }
+                self.consume_to(self.before + (self.at + found.bytes) as u64);
                 Ok(Some(Next::Record(self.take(&found))))
             }
             Err(damage) => {
                 self.is_damaged = true;
                 let damage = if self.ends_with_bad_member(damage)? { Damage::BadMember } else { damage };
-                let cut = self.is_cut(damage) | self.pass_over(damage)?;
+                let cut = self.is_cut(damage) | self.pass_over(damage)? | self.is_cut(damage);
                 // If something follows, the length or the member was damaged, not the end of the file.
                 let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
                 Ok(Some(Next::Broken(Broken { position, damage, cut_off })))
@@ -391,8 +397,17 @@ impl<P: Pieces> Records<P> {
     fn skip_blank(&mut self) -> Result<()> {
         while self.fill(1)? && matches!(self.window[self.at], b'\r' | b'\n') {
             self.at += 1;
+            self.consume_to(self.before + self.at as u64);
         }
         Ok(())
+    }
+
+    /// Gives up the steps of unpacking up to a number of unpacked bytes, which hold records that are returned and the line ends
+    /// behind them.
+    fn consume_to(&mut self, end: u64) {
+        while let Some(step) = self.steps.pop_front_if(|(unpacked, _)| *unpacked <= end) {
+            (self.kept, self.returned) = step;
+        }
     }
 
     /// Returns the position of what comes next, or `None` at the end of the file.
@@ -421,20 +436,27 @@ impl<P: Pieces> Records<P> {
         let header = &self.window[self.at..self.at + header_bytes];
         let first_line_end = memchr::memchr(b'\n', header).map_or(header_bytes, |at| at + 1);
         let fields = Fields::new(&header[first_line_end..]);
-        let Some(length) = fields.get("content-length").and_then(|length| length.parse::<u64>().ok()) else {
-            return Ok(Err(Damage::NoLength));
-        };
         let digest = fields.get("warc-block-digest").map(String::from);
-        let held = usize::try_from(length).ok().filter(|_| length <= self.limits.max_block_bytes);
-        let bytes = (header_bytes as u64).saturating_add(length);
-        let end = (self.before + self.at as u64).saturating_add(bytes);
-        self.announced = Some(Announced { bytes, end, is_large: held.is_none() });
-        let Some(block) = held else { return self.skip_large(position, header_bytes, first_line_end, length) };
-        let (block, end) = match self.find_block(position, header_bytes, block, digest.as_deref())? {
+        let length = fields.get("content-length").and_then(|length| length.parse::<u64>().ok());
+        let found = match length {
+            None => self.find_block_of_digest(position, header_bytes, digest.as_deref(), Damage::NoLength)?,
+            Some(length) => {
+                let held = usize::try_from(length).ok().filter(|_| length <= self.limits.max_block_bytes);
+                let bytes = (header_bytes as u64).saturating_add(length);
+                let end = (self.before + self.at as u64).saturating_add(bytes);
+                self.announced = Some(Announced { bytes, end, is_large: held.is_none() });
+                // Where a plain file ends is known before its bytes are read.
+                if held.is_none() && self.packing == Packing::Plain && end > self.span.end {
+                    return Ok(Err(Damage::CutOff));
+                }
+                let Some(block) = held else { return self.skip_large(position, header_bytes, first_line_end, length) };
+                self.find_block(position, header_bytes, block, digest.as_deref())?
+            }
+        };
+        let (block, End { bytes, alone, .. }) = match found {
             Ok(found) => found,
             Err(damage) => return Ok(Err(damage)),
         };
-        let End { bytes, alone, .. } = end;
         Ok(Ok(FoundRecord { position, alone, first_line_end, header_bytes, block: Ok(block), bytes }))
     }
 
@@ -469,10 +491,21 @@ impl<P: Pieces> Records<P> {
             Err(Damage::BadMember) => Damage::WrongLength,
             Err(damage) => damage,
         };
+        self.find_block_of_digest(position, header_bytes, digest, damage)
+    }
+
+    /// Returns the size of a block whose length is wrong, and where its record ends: the block up to the next header, if it has the
+    /// digest. Otherwise, the record has the `damage`.
+    fn find_block_of_digest(
+        &mut self,
+        position: u64,
+        header_bytes: usize,
+        digest: Option<&str>,
+        damage: Damage,
+    ) -> Result<std::result::Result<(usize, End), Damage>> {
         if !digest.is_some_and(digest::is_known) {
             return Ok(Err(damage));
         }
-        // The length is wrong, not the block, if that up to the next header has the digest.
         match self.block_to_next_header(header_bytes)? {
             Some(block) if self.agrees(digest, header_bytes, block) == Some(true) => {
                 let end = self.find_end(header_bytes + block, position)?;
@@ -587,6 +620,7 @@ impl<P: Pieces> Records<P> {
     fn find_end(&mut self, mut bytes: usize, position: u64) -> Result<std::result::Result<End, Damage>> {
         // A frame of zstd may have no checksum.
         let has_checksum = self.packing == Packing::Gzip;
+        let behind = bytes;
         let n_passed = self.n_starts_before(self.at + bytes);
         loop {
             let more = self.fill(bytes + 1)?;
@@ -602,6 +636,10 @@ impl<P: Pieces> Records<P> {
                     let from = if self.packing == Packing::Plain { position } else { self.member };
                     let alone = (self.n_in_member == 0).then(|| (from, self.members.ended()));
                     return Ok(Ok(End { bytes, alone, has_checksum }));
+                }
+                // So many line ends are no rest of a block; those that follow are passed over before the next record.
+                (true, _) if bytes - behind > LINE_ENDS => {
+                    return Ok(Ok(End { bytes, alone: None, has_checksum: false }));
                 }
                 (true, _) if matches!(self.window[here], b'\r' | b'\n') => bytes += 1,
                 (true, _) => break,
@@ -628,7 +666,9 @@ impl<P: Pieces> Records<P> {
         first_line_end: usize,
         length: u64,
     ) -> Result<std::result::Result<FoundRecord, Damage>> {
-        let header = self.window[self.at..self.at + header_bytes].to_vec();
+        let beginning = usize::try_from(length).unwrap_or(usize::MAX).min(MAX_HEADER_BYTES);
+        self.fill(header_bytes + beginning)?;
+        let held = self.window[self.at..self.end.min(self.at + header_bytes + beginning)].to_vec();
         self.kept = u64::MAX;
         // The last byte that was passed stays in the window, so that `pass_over` finds a record right behind it.
         self.at += header_bytes - 1;
@@ -661,15 +701,15 @@ impl<P: Pieces> Records<P> {
             Ok(end) => end,
             Err(damage) => return Ok(Err(damage)),
         };
-        // The header stands before what follows, as if the block were empty.
+        // The header and the beginning of the block stand before what follows, as if the rest of the block were not there.
         self.before += (self.at + after) as u64;
         let passed = self.at + after;
-        self.starts.iter_mut().for_each(|start| start.at = start.at.saturating_sub(passed) + header_bytes);
-        self.before -= header_bytes as u64;
+        self.starts.iter_mut().for_each(|start| start.at = start.at.saturating_sub(passed) + held.len());
+        self.before -= held.len() as u64;
         let rest = &self.window[self.at + after..self.end];
-        self.window = [&header, rest].concat();
+        self.window = [&held, rest].concat();
         (self.at, self.end) = (0, self.window.len());
-        Ok(Ok(FoundRecord { position, alone, first_line_end, header_bytes, block: Err(length), bytes: header_bytes }))
+        Ok(Ok(FoundRecord { position, alone, first_line_end, header_bytes, block: Err(length), bytes: held.len() }))
     }
 
     fn take(&mut self, found: &FoundRecord) -> Record<'_> {
@@ -683,7 +723,7 @@ impl<P: Pieces> Records<P> {
             header: Fields::new(&self.window[from + found.first_line_end..block]),
             block: match found.block {
                 Ok(bytes) => Block::Held(&self.window[block..block + bytes]),
-                Err(bytes) => Block::TooLarge(bytes),
+                Err(n_bytes) => Block::TooLarge { n_bytes, beginning: &self.window[block..self.at] },
             },
         }
     }

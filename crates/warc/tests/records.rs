@@ -282,17 +282,19 @@ fn a_wrong_length_costs_its_own_record_alone_in_a_plain_file() {
 
 #[test]
 fn a_block_that_is_too_large_is_passed_over_without_being_held() {
+    let block: Vec<u8> = (0..3_u64 << 20).map(|at| (at * at % 251) as u8).collect();
     for packing in [Packing::Plain, Packing::Gzip, Packing::Zstd] {
-        let file: Vec<u8> = [record(0, b"a"), record(1, &vec![b'x'; 3 << 20]), record(2, b"c")]
-            .iter()
-            .flat_map(|r| packed(packing, r))
-            .collect();
+        let file: Vec<u8> =
+            [record(0, b"a"), record(1, &block), record(2, b"c")].iter().flat_map(|r| packed(packing, r)).collect();
         let mut records = Records::new(Slice::new(&file), packing, RecordLimits { max_block_bytes: 1000 });
         let mut blocks = Vec::new();
         while let Some(Next::Record(record)) = records.next_record().unwrap() {
             blocks.push(match record.block {
                 Block::Held(bytes) => Ok(bytes.to_vec()),
-                Block::TooLarge(bytes) => Err(bytes),
+                Block::TooLarge { n_bytes, beginning } => {
+                    assert_eq!(beginning, &block[..64 << 10], "{packing:?}");
+                    Err(n_bytes)
+                }
             });
         }
         assert_eq!(blocks, [Ok(b"a".to_vec()), Err(3 << 20), Ok(b"c".to_vec())], "{packing:?}");
@@ -351,6 +353,56 @@ fn a_wrong_length_costs_its_record_where_it_or_the_block_is_larger_than_a_block_
     assert_eq!(first_damage(10_001, 9_000), Some(Damage::WrongLength));
     // A block that is said to be too large is never held, so nothing is known of it.
     assert_eq!(first_damage(1_000, 10_001), Some(Damage::CutOff));
+}
+
+#[test]
+fn a_length_beyond_the_end_of_a_plain_file_costs_its_own_record_alone() {
+    let read = |file: &[u8]| {
+        let span = 0..file.len() as u64;
+        let mut records = Records::of_span(Slice::new(file), Packing::Plain, RecordLimits::default(), span);
+        let mut seen = Vec::new();
+        while let Some(next) = records.next_record().unwrap() {
+            seen.push(match next {
+                Next::Record(record) => Ok(record.header.get("warc-record-id").unwrap().into_owned()),
+                Next::Broken(broken) => Err((broken.damage, broken.cut_off)),
+            });
+        }
+        seen
+    };
+    let wrong = record_of_length(1, &[b'b'; 500], 999_999_999);
+    let file = [record(0, b"a"), wrong.clone(), record(2, &[b'c'; 300_000]), record(3, b"d")].concat();
+    let [zero, two, three] = ["<0>", "<2>", "<3>"].map(|id| Ok(id.to_owned()));
+    assert_eq!(read(&file), [zero.clone(), Err((Damage::CutOff, false)), two.clone(), three]);
+    assert_eq!(read(&[wrong, record(2, b"c")].concat()), [Err((Damage::CutOff, false)), two]);
+    // What the file ends within is cut off.
+    let cut = [record(0, b"a"), record_of_length(1, &[b'b'; 500_000], 999_999_999)].concat();
+    assert_eq!(read(&cut[..cut.len() - 4]), [zero, Err((Damage::CutOff, true))]);
+}
+
+#[test]
+fn a_length_that_is_no_number_costs_nothing_where_the_block_has_its_digest() {
+    let sound = String::from_utf8(record_of_length(1, b"block", 5)).unwrap();
+    for length in ["Content-Length: -5", "Content-Length: five", "X-Length: 5"] {
+        let file = [record(0, b"a"), sound.replace("Content-Length: 5", length).into_bytes(), record(2, b"c")].concat();
+        let seen = whole(&file, Packing::Plain);
+        assert_eq!(ids(&seen), [Ok("<0>"), Ok("<1>"), Ok("<2>")], "{length}");
+        let file = String::from_utf8(file).unwrap().replace("block", "black").into_bytes();
+        assert_eq!(ids(&whole(&file, Packing::Plain))[1], Err(Damage::NoLength), "{length}");
+    }
+}
+
+#[test]
+fn line_ends_of_any_number_lie_between_records_and_are_not_held() {
+    for (packing, end) in
+        [Packing::Plain, Packing::Gzip, Packing::Zstd].into_iter().flat_map(|p| [(p, "\n"), (p, "\r\n")])
+    {
+        let blank = packed(packing, &end.repeat(1 << 20).into_bytes());
+        let file = [packed(packing, &record(0, b"a")), blank, packed(packing, &record(1, b"b"))].concat();
+        let seen = whole(&file, packing);
+        assert_eq!(ids(&seen), [Ok("<0>"), Ok("<1>")], "{packing:?}");
+        let one = packed(packing, &[record(0, b"a"), end.repeat(1 << 20).into_bytes(), record(1, b"b")].concat());
+        assert_eq!(ids(&whole(&one, packing)), [Ok("<0>"), Ok("<1>")], "{packing:?}, one member");
+    }
 }
 
 #[test]
