@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::support::{NEARPRINT, Night, Ran, Run, delta, expect, nearprint_in, published, snapshot, text};
 use nearprint_harness::night::of_another_release;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const NIGHTS: [&str; 3] = ["2026-11-18", "2026-11-19", "2026-11-20"];
 
@@ -229,8 +229,12 @@ fn a_commit_does_not_grow_with_the_nights_before_it_and_gc_prunes_old_ones() {
 
 /// A store that release 0.2.0 made: three nights, compacted and indexed (`tests/data/store-v2`).
 pub fn of_the_last_release() -> Night {
+    made_by_the_last_release("store-v2")
+}
+
+fn made_by_the_last_release(name: &str) -> Night {
     let dir = tempfile::tempdir().unwrap();
-    let from = format!("{}/tests/data/store-v2/.", env!("CARGO_MANIFEST_DIR"));
+    let from = format!("{}/tests/data/{name}/.", env!("CARGO_MANIFEST_DIR"));
     assert!(Command::new("cp").arg("-a").arg(from).arg(dir.path()).status().unwrap().success());
     for (path, _) in snapshot(&dir.path().join("documents")) {
         let file = std::fs::File::options().write(true).open(dir.path().join("documents").join(path)).unwrap();
@@ -261,6 +265,34 @@ fn a_store_of_the_last_release_is_read_checked_and_carried_on_and_its_files_stay
     for (path, content) in before.iter().filter(|(path, _)| !path.ends_with("_last_checkpoint")) {
         assert_eq!(after.get(path), Some(content), "{}", path.display());
     }
+}
+
+/// In `tests/data/store-v2-forgotten`, release 0.2.0 dropped `b` for `a`, and then forgot `a`.
+#[test]
+fn a_document_that_the_last_release_left_dropped_for_a_forgotten_one_is_kept_once_any_id_is_forgotten() {
+    let night = made_by_the_last_release("store-v2-forgotten");
+    let dt = "2026-11-17";
+    let decided = |night: &Night| -> Vec<Vec<String>> {
+        night.published(dt, "decisions").into_iter().map(|row| row[..3].to_vec()).collect()
+    };
+    assert_eq!(decided(&night), [["b", "drop", ""], ["c", "keep", ""]]);
+    let found = check(&night);
+    assert_eq!(found["status"], "damaged", "{found}");
+    assert!(found["problems"].to_string().contains("drops documents for none"), "{found}");
+    std::fs::write(night.path().join("ids"), "nobody\n").unwrap();
+    let forget = ["store", "forget", "--config", "job.toml", "--ids", "ids", "--json"];
+    let done = nearprint_in(night.path(), &forget).expect_success().json();
+    assert_eq!((&done["n_found"], &done["results"]), (&json!(0), &json!([dt])), "{done}");
+    assert_eq!(decided(&night), [["b", "keep", ""], ["c", "keep", ""]]);
+    assert_eq!(check(&night)["status"], "sound");
+    assert_eq!(nearprint_in(night.path(), &forget).expect_success().json()["results"], json!([]), "it is done once");
+    let documents = std::fs::read_to_string(night.path().join(format!("documents/dt={dt}/pages.jsonl"))).unwrap();
+    let b = documents.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|row| row["id"] == "b");
+    let text = b.unwrap()["text"].as_str().unwrap().to_owned();
+    night.documents("2026-11-18", &[("new", &text)]).run("2026-11-18", &[]).expect_success();
+    assert_eq!(night.published("2026-11-18", "decisions")[0][..3], ["new", "drop", "b"]);
+    let args = ["filter", "--config", "job.toml", "--corpus", "--as", "jsonl", "--output", "corpus", "--json"];
+    assert_eq!(nearprint_in(night.path(), &args).expect_success().json()["n_keep"], 2);
 }
 
 /// The versions of a table that have metadata, and the columns there.

@@ -14,13 +14,14 @@ use nearprint_store::maintain::{
     CheckedCommits, Damaged, Leftover, StoreProblem, StoreReport, check_content, check_identities, check_nights,
     leftovers, output_roots, own_outputs,
 };
-use nearprint_store::{ChangedOutput, Damage, MANIFEST, Night, Store, damaged};
+use nearprint_store::{ChangedOutput, Damage, MANIFEST, Night, Store, damaged, is_about_content};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::manifest::Manifest;
 use crate::published::refuse_missing_output;
 use crate::request::check_date;
+use crate::results_left::drops_for_none;
 use crate::tables::{cannot_go_on, dropped_nights, is_current, missing_changes};
 
 /// The request of a check.
@@ -138,7 +139,7 @@ pub async fn check(storage: &Storage, request: &CheckRequest, progress: &Progres
     progress.start("check", "nights", nights.len() as u64);
     for night in &nights {
         let output = storage.folder(night.output_root())?;
-        if let Some(manifest) = check_generation(&store, &output, night, &mut report).await? {
+        if let Some(manifest) = check_generation((storage, &store, &output), night, &mut report).await? {
             note_references(&mut references, &manifest);
             if tables.of(&output, &mut report).await?.lack(night, &manifest, &mut report)? {
                 behind.push(night.dt.clone());
@@ -314,8 +315,7 @@ impl OutputTables {
 /// Checks the manifest of a night against the commit, and the files against the manifest. Returns the manifest if it is
 /// sound.
 async fn check_generation(
-    store: &Store,
-    output: &Folder,
+    (storage, store, output): (&Storage, &Store, &Folder),
     night: &Night,
     report: &mut StoreReport,
 ) -> Result<Option<Manifest>> {
@@ -340,6 +340,17 @@ async fn check_generation(
         let checked = check_content(file.file().await, recorded, report).await;
         let checked = checked.and_then(|parquet| check_schema(&parquet, &recorded.name));
         report.note(&of, file.url(), checked)?;
+    }
+    match drops_for_none(storage, &manifest, night).await {
+        Ok(true) => {
+            let reason = "it drops documents for none, so the corpus lacks their texts: release 0.2.0 forgot those that represented them";
+            let remedy = "run `nearprint store forget --ids` once more, with the same file or any other one";
+            report.note(&of, url.url(), Err(damaged(url.url(), reason).remedy(remedy)))?;
+        }
+        // What cannot be read is a problem already.
+        Ok(false) => {}
+        Err(error) if is_about_content(&error) => {}
+        Err(error) => return Err(error),
     }
     Ok(Some(manifest))
 }

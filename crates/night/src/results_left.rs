@@ -127,7 +127,32 @@ impl ResultsLeft {
     }
 }
 
-/// Returns what is left of the results of a night, or `None` if they name none of the documents.
+/// Returns whether the decisions of a night drop documents for none: release 0.2.0 forgot those that represented them, and took
+/// the others for kept in the store alone.
+pub(crate) async fn drops_for_none(storage: &Storage, manifest: &Manifest, night: &Night) -> Result<bool> {
+    if manifest.forgotten.is_none() || !night.run.is_of_release_0_2() {
+        return Ok(false);
+    }
+    for dataset in PUBLISHED.iter().filter(|dataset| dataset.name == DECISIONS) {
+        for file in open(storage, manifest, night, dataset).await? {
+            let mut batches = file.stream(file.whole(&[DECISION, CANONICAL_ID]))?;
+            while let Some(batch) = batches.try_next().await? {
+                if for_none(Columns { batch: &batch, file: &file.file.url })?.contains(&true) {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Returns which decisions drop a document for none.
+fn for_none(columns: Columns<'_>) -> Result<Vec<bool>> {
+    let rows = columns.strings(DECISION)?.iter().zip(columns.strings(CANONICAL_ID)?);
+    Ok(rows.map(|(decision, canonical)| decision == Some("drop") && canonical.is_none()).collect())
+}
+
+/// Returns what is left of the results of a night, or `None` if they name none of the documents and drop none for none.
 pub(crate) async fn results_without(
     storage: &Storage,
     night: &Night,
@@ -145,7 +170,8 @@ pub(crate) async fn results_without(
         }
         datasets.push((dataset, files));
     }
-    if named.is_empty() && !any {
+    let mends = !ids.is_empty() && drops_for_none(storage, &manifest, night).await?;
+    if named.is_empty() && !any && !mends {
         return Ok(None);
     }
     let clusters = match datasets.iter().find(|(dataset, _)| dataset.name == DECISIONS) {
@@ -163,7 +189,7 @@ pub(crate) async fn results_without(
             let mut batches = file.stream(file.whole(&names))?;
             while let Some(batch) = batches.try_next().await? {
                 let columns = Columns { batch: &batch, file: &file.file.url };
-                let mut rows = left(dataset, columns, ids, &clusters)?;
+                let mut rows = left(dataset, columns, (ids, mends), &clusters)?;
                 if dataset.name == REDECIDED {
                     let columns = Columns { batch: &rows, file: &file.file.url };
                     let stays: BooleanArray =
@@ -209,7 +235,7 @@ pub(crate) async fn changes_left(file: &ParquetFile, ids: &ForgottenIds, folder:
     let mut batches = file.stream(file.whole(&column_names(&CHANGES)))?;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: &file.file.url };
-        let rows = left(&CHANGES, columns, ids, &Clusters::default())?;
+        let rows = left(&CHANGES, columns, (ids, false), &Clusters::default())?;
         let numbers = Columns { batch: &rows, file: &file.file.url }.primitive::<Int64Type>(CHANGE_SET)?.values();
         newest = newest.max(numbers.iter().copied().filter_map(|number| u64::try_from(number).ok()).max().unwrap_or(0));
         writer.write(rows)?;
@@ -361,11 +387,11 @@ impl Clusters {
     }
 }
 
-/// Returns what is left of a batch of a dataset.
+/// Returns what is left of a batch of a dataset. If it `mends`, documents that are dropped for none are kept.
 fn left(
     dataset: &'static PublishedDataset,
     columns: Columns<'_>,
-    ids: &ForgottenIds,
+    (ids, mends): (&ForgottenIds, bool),
     clusters: &Clusters,
 ) -> Result<RecordBatch> {
     let mut stays = vec![true; columns.batch.num_rows()];
@@ -377,7 +403,11 @@ fn left(
     // A document that a forgotten one represents is kept.
     let is_decided = [DECISIONS, REDECIDED].contains(&dataset.name);
     let canonical = is_decided.then(|| columns.strings(CANONICAL_ID)).transpose()?;
-    let is_restored = |row: usize| canonical.is_some_and(|of| of.is_valid(row) && ids.has(of.value(row)));
+    let for_none = (mends && dataset.name == DECISIONS).then(|| for_none(columns)).transpose()?;
+    let is_restored = |row: usize| {
+        canonical.is_some_and(|of| of.is_valid(row) && ids.has(of.value(row)))
+            || for_none.as_ref().is_some_and(|rows| rows[row])
+    };
     let mut arrays: Vec<ArrayRef> = Vec::new();
     for field in dataset.schema.fields() {
         let name = field.name().as_str();
