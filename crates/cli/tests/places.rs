@@ -516,6 +516,39 @@ fn relative_paths_of_a_job_file_begin_at_its_folder_and_those_of_the_command_lin
 }
 
 #[test]
+fn a_night_stays_in_a_table_whose_output_the_store_knows_by_a_path_that_now_leads_elsewhere() {
+    let night = job_in_conf();
+    let own = night.path().join("conf");
+    let run = |folder: &Path, dt: &str| nearprint_in(folder, &["run", "-c", "job.toml", "--dt", dt, "--json"]);
+    run(&own, DT).expect_success();
+    let nights = || -> Vec<String> {
+        let log = snapshot(&own.join("results/decisions/_delta_log"));
+        let lines = log
+            .values()
+            .flat_map(|content| String::from_utf8_lossy(content).lines().map(str::to_owned).collect::<Vec<_>>());
+        lines.filter(|line| line.contains("\"remove\"")).collect()
+    };
+    // The same places by their whole paths, in a job file of another folder.
+    let elsewhere = night.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let whole = |name: &str| own.join(name).display().to_string();
+    let job = format!(
+        "documents = {:?}\nstore = {:?}\noutput = {:?}\n",
+        whole("documents"),
+        whole("store"),
+        whole("results")
+    );
+    fs::write(elsewhere.join("job.toml"), job).unwrap();
+    let next = own.join("documents/dt=2026-12-31");
+    fs::create_dir_all(&next).unwrap();
+    write_documents(&next.join("a.parquet"), &[(Some("z"), Some(text(9, 40).as_str()))]);
+    let done = command(&elsewhere, &["run", "-c", "job.toml", "--dt", "2026-12-31", "--future"]).run().unwrap();
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stderr.contains("stays in this table"), "{}", done.stderr);
+    assert_eq!(nights(), [""; 0], "no file of the first night is removed");
+}
+
+#[test]
 fn relative_paths_of_a_job_file_that_is_handed_over_open_begin_at_the_current_folder() {
     let night = job_in_conf();
     let own = night.path().join("conf");

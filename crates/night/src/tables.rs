@@ -373,7 +373,9 @@ async fn change(
     };
     for night in store.nights() {
         if !is_in(storage, output, night)? {
-            remove(&mut change, &night.dt);
+            if have_night(std::slice::from_ref(log), &night.dt) && is_elsewhere(storage, log, night).await? {
+                remove(&mut change, &night.dt);
+            }
         } else if !is_current(log, night) {
             match added(output, log, night).await {
                 Ok(files) => {
@@ -404,6 +406,21 @@ async fn change(
 /// Returns whether a night is published in the tables of this output.
 fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
     Ok(storage.folder(night.output_root())?.is_same_place(output))
+}
+
+/// Returns whether the results of a night are in the output that the store names, so that no other table needs to have them. If
+/// they are not, the place may be one that another working folder gives a relative path.
+async fn is_elsewhere(storage: &Storage, log: &TableLog, night: &Night) -> Result<bool> {
+    let output = storage.folder(night.output_root())?;
+    match Manifest::read(&output.join(&night.generation_path()), night).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_about_content(&error) => {
+            let (table, output) = (log.table().url(), night.output_root());
+            tracing::warn!(night = night.dt, table, output, %error, "stays in this table: the output that the store names does not have it");
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns whether a table names a night's files. Every dataset of a night has at least one, except that nights of release

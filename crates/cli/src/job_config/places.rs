@@ -147,8 +147,8 @@ fn begins_elsewhere(path: &str, there: &Path, folder: &JobFolder) -> String {
     let here = std::env::current_dir().map_or_else(|_| "there".to_owned(), |here| format!("to {}", here.display()));
     format!(
         "there is no {path} in {}, the folder of this job file, but there is {there}: up to release 0.2.0, relative paths \
-         began at the current folder; move the job file {here}, or write the whole path; if that is another one, start the \
-         command in another folder",
+         began at the current folder; move the job file {here}, or write the whole path if no night is published yet; if that \
+         is another one, start the command in another folder",
         own.display()
     )
 }
