@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nearprint_profile::{Outcome, TextFingerprinter, by_name};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::history::of_the_last_release;
 use crate::support::{self, Night, expect, nearprint_in, rows, snapshot, text};
@@ -368,11 +368,20 @@ fn an_id_shows_its_document_and_one_that_the_store_lacks_is_refused() {
     assert!(said("alone").expect_success().stdout.contains(": no match in "));
     assert!(said("none").expect_success().stdout.contains("none  2026-11-11  skip\nno text: no match in"));
     expect(&said("c"), 66, &["no night of the store has the document 'c'", "`nearprint explain ID --config FILE`"]);
-    std::fs::write(night.path().join("lines"), "{\"document_id\": \"c\"}\n{\"document_id\": \"a\", \"text\": \"\"}\n")
-        .unwrap();
+    // Beside a text, other fields of a row are not looked at.
+    let asked = [
+        json!({ "document_id": "c" }),
+        json!({ "document_id": 7 }),
+        json!({ "document_id": "c", "text": page }),
+        json!({ "document_id": 7, "text": page }),
+    ];
+    std::fs::write(night.path().join("lines"), asked.map(|line| format!("{line}\n")).concat()).unwrap();
     let lines = nearprint_in(night.path(), &["query", "--config", "job.toml", "--jsonl", "lines"]);
     expect(&lines, 65, &["2 lines could not be answered"]);
-    assert!(lines.stdout.contains("'c'") && lines.stdout.contains("document_id"), "{}", lines.stdout);
+    let answers: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(answers[0]["error"].as_str().unwrap().contains("'c'"), "{}", lines.stdout);
+    assert!(answers[1]["error"].as_str().unwrap().contains("document_id"), "{}", lines.stdout);
+    assert_eq!((&answers[2]["n_matches"], &answers[3]["n_matches"]), (&json!(2), &json!(2)), "{}", lines.stdout);
 }
 
 #[test]

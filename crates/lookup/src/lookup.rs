@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nearprint_fault::Result;
 use nearprint_join::{Origin, Verifier};
 use nearprint_storage::Folder;
-use nearprint_store::{Night, Recrawls, Store, delta_kernel, missing_store};
+use nearprint_store::{Night, Recrawls, Store, damaged_commit, delta_kernel, missing_store};
 
 use crate::answer::State;
 use crate::budget::Budget;
@@ -79,17 +79,21 @@ impl Lookup {
     }
 
     /// Brings the lookup to the state of the newest commit, and returns whether that is another one. Files of runs that
-    /// are still there stay open. Without a new commit, this takes one request.
+    /// are still there stay open. Without a new commit, this takes two requests.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open). The lookup stays in its state then.
+    /// Those of [`open`](Self::open), and one if the store was put back to an earlier state. The lookup stays in its state then.
     pub async fn refresh(&mut self) -> Result<bool> {
-        if self.opened.store.is_newest().await? {
+        let own = &self.opened.store;
+        // A store that is gone, such as one whose disk is not mounted any more, has no newer commit either.
+        let is_there = own.is_there().await?;
+        if is_there && own.is_newest().await? {
             return Ok(false);
         }
         let store = existing_store(&self.folder).await?;
-        if store.sequence() <= self.opened.store.sequence() {
-            return Ok(false);
+        if store.sequence() <= own.sequence() {
+            let gone = || damaged_commit(self.folder.url(), format!("its commit {} is gone", own.sequence()));
+            return if is_there || store.sequence() == own.sequence() { Ok(false) } else { Err(gone()) };
         }
         let Self { profile, options, memory, reads, opened, .. } = &*self;
         let opened = Opening { profile, options, memory, reads, before: Some(opened) }.open(store).await?;

@@ -9,7 +9,8 @@ use nearprint_profile::{
     Configuration, EarlierConfig, HtmlText, JoinConfig, Outcome, ProfileConfig, TextFingerprinter,
 };
 use nearprint_tokenize::Resources;
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 
 use crate::error::{BadQuestion, bad_query};
 
@@ -30,18 +31,34 @@ pub enum Query {
     },
 }
 
-/// A question in JSON: `text`, `document_id`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored.
+/// A question in JSON: `text`, `document_id`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored, and so is a
+/// `document_id` beside a text, or one that is no text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct JsonQuery {
     /// The text.
     pub text: Option<String>,
     /// The id of a document of the store, instead of a text.
+    #[serde(deserialize_with = "text_or_none")]
     pub document_id: Option<String>,
     /// The fingerprint, instead of a text.
     pub fingerprint: Option<FingerprintText>,
     /// The sketch of the fingerprint: 64 hex digits. Without it, sketches are not compared.
     pub sketch: Option<String>,
+}
+
+/// Reads a text. Another value is none.
+fn text_or_none<'de, D: Deserializer<'de>>(field: D) -> std::result::Result<Option<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Field {
+        Text(String),
+        Other(IgnoredAny),
+    }
+    Ok(match Field::deserialize(field)? {
+        Field::Text(text) => Some(text),
+        Field::Other(_) => None,
+    })
 }
 
 /// A fingerprint in JSON.
@@ -62,7 +79,8 @@ impl JsonQuery {
     /// cannot be read.
     pub fn query(self, profile: &LookupProfile) -> Result<Query> {
         match self {
-            Self { text: Some(text), document_id: None, fingerprint: None, .. } => Ok(Query::Text(text)),
+            // Whoever has the text asks for it, whatever else a row says.
+            Self { text: Some(text), fingerprint: None, .. } => Ok(Query::Text(text)),
             Self { text: None, document_id: Some(id), fingerprint: None, .. } => Ok(Query::Document(id)),
             Self { text: None, document_id: None, fingerprint: Some(fingerprint), sketch } => {
                 let sketch = sketch.as_deref().map(parse_sketch).transpose()?;

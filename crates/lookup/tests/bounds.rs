@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nearprint_fault::ErrorKind;
 use nearprint_lookup::{LookupOptions, Query, SharedLookup};
 use nearprint_profile::Outcome;
 use nearprint_storage::{Folder, Storage};
@@ -78,6 +79,26 @@ async fn a_shared_lookup_keeps_the_newest_commit_whichever_of_two_refreshes_ends
     shared.keep(older);
     assert_eq!((shared.get().state().n_nights, shared.get().state().commit), (0, first.state().commit + 2));
     assert!(!shared.refresh().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_store_that_is_gone_or_was_put_back_is_an_error_and_no_store_without_news() {
+    let (place, folder) = store(&[vec![(7, 0)], vec![(7, 1)]], 0).await;
+    let mut lookup = open(&folder, |own| own).await;
+    assert!(!lookup.refresh().await.unwrap());
+    let (here, away) = (place.path().join("store"), place.path().join("away"));
+    std::fs::rename(&here, &away).unwrap();
+    assert_eq!(lookup.refresh().await.unwrap_err().kind(), ErrorKind::InputMissing);
+    std::fs::create_dir(&here).unwrap();
+    assert_eq!(lookup.refresh().await.unwrap_err().kind(), ErrorKind::InputMissing);
+    std::fs::remove_dir(&here).unwrap();
+    std::fs::rename(&away, &here).unwrap();
+    assert!(!lookup.refresh().await.unwrap());
+    let newest = format!("{:08}.json", lookup.state().commit);
+    std::fs::remove_file(here.join("_commits").join(newest)).unwrap();
+    let refused = lookup.refresh().await.unwrap_err();
+    assert!(refused.kind() == ErrorKind::BadData && refused.to_string().contains("is gone"), "{refused}");
+    assert_eq!(lookup.state().n_nights, 2, "the former state answers");
 }
 
 #[tokio::test]

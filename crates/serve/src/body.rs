@@ -34,7 +34,8 @@ pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<It
     let reader = StreamReader::new(TryStreamExt::map_err(body.into_data_stream(), io::Error::other));
     let lines = FramedRead::new(reader, AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), max_bytes));
     let end = Instant::now() + timeouts.stream;
-    let next = move |mut lines: FramedRead<_, AnyDelimiterCodec>| async move {
+    let next = move |lines: Option<FramedRead<_, AnyDelimiterCodec>>| async move {
+        let mut lines = lines?;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             let next = async { if left.is_zero() { std::future::pending().await } else { lines.next().await } };
@@ -45,14 +46,11 @@ pub fn lines(body: Body, max_bytes: usize, timeouts: Timeouts) -> impl Stream<It
                 Ok(Some(Ok(line))) if line.trim_ascii().is_empty() => continue,
                 Ok(Some(line)) => line.map_err(|error| of_line(&error, max_bytes)),
             };
-            return Some((line, lines));
+            let rest = line.is_ok().then_some(lines);
+            return Some((line, rest));
         }
     };
-    let mut has_failed = false;
-    futures::stream::unfold(lines, next).take_while(move |line| {
-        let before = std::mem::replace(&mut has_failed, line.is_err());
-        std::future::ready(!before)
-    })
+    futures::stream::unfold(Some(lines), next)
 }
 
 fn of_line(error: &AnyDelimiterCodecError, max_bytes: usize) -> Refusal {

@@ -75,7 +75,9 @@ fn carries_token(app: &App, request: &Request) -> bool {
 /// 127.0.0.1 reaches the server under that name, and may read answers if the server does not look at it.
 fn is_of_this_machine(request: &Request) -> bool {
     let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let Some(authority) = named.and_then(|host| host.parse::<Authority>().ok()) else {
+    // A target with a host of its own goes before the header (RFC 9112, section 3.2.2).
+    let target = request.uri().authority().cloned();
+    let Some(authority) = target.or_else(|| named?.parse::<Authority>().ok()) else {
         return false;
     };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');

@@ -101,7 +101,13 @@ impl Answers for StoreAnswers {
             answered => return answered,
         };
         // A file was mended, or deleted after a commit that is not followed yet.
-        let Some(newer) = self.lookup.after(&lookup).await? else { return Err(error) };
+        let newer = match self.lookup.after(&lookup).await {
+            Ok(Some(newer)) => newer,
+            Ok(None) => return Err(error),
+            // The store is gone, and no document that the client asked for.
+            Err(gone) if gone.kind() == ErrorKind::InputMissing => return Err(error),
+            Err(other) => return Err(other),
+        };
         tracing::warn!(%error, commit = newer.state().commit, "the store's files are opened again");
         // The turn has passed: others may have taken the memory that this query would wait for, and wait for its answer.
         if is_alone { newer.answer_in_turn(&query, Turn::default()).await } else { Err(error) }

@@ -324,6 +324,24 @@ fn without_a_token_a_name_of_another_host_is_refused() {
     for host in ["evil.example", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", ""] {
         assert_eq!(of_host(host), 421, "{host}");
     }
+    let of_target = |target: &str| server.send(&format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")).status;
+    assert_eq!((of_target("http://localhost/healthz"), of_target("http://evil.example/healthz")), (200, 421));
+}
+
+#[test]
+fn a_stream_that_stalls_gives_up_its_place_after_one_patience() {
+    let patience = Duration::from_secs(2);
+    let timeouts = Timeouts { body: patience, ..Timeouts::default() };
+    let server = Running::start(Memory::default(), ServeOptions { timeouts, ..ServeOptions::default() });
+    let mut client = Client::new(&server);
+    let began = std::time::Instant::now();
+    client.write(&head("/query", "application/x-ndjson", "Content-Length: 5000"));
+    let mut reply = Vec::new();
+    let _ = client.stream.read_to_end(&mut reply);
+    let reply = String::from_utf8(reply).unwrap();
+    assert!(reply.contains("did not arrive in time"), "{reply}");
+    server.wait_for("nearprint_open_requests", 0.0);
+    assert!(began.elapsed() < patience * 2, "{:?}", began.elapsed());
 }
 
 #[test]

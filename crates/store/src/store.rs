@@ -119,6 +119,14 @@ impl Store {
         Ok(self.folder.join(COMMITS).join(&commit_name(self.sequence() + 1)).find().await?.is_none())
     }
 
+    /// Returns whether the commit of this state is still there. While none follows it, nobody takes it away but with the store.
+    ///
+    /// # Errors
+    /// The place does not answer.
+    pub async fn is_there(&self) -> Result<bool> {
+        Ok(self.folder.join(COMMITS).join(&commit_name(self.sequence())).find().await?.is_some())
+    }
+
     /// Returns the store's folder.
     pub fn folder(&self) -> &Folder {
         &self.folder

@@ -84,11 +84,16 @@ function documentLink(id) {
   link.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    choose("address");
-    $("address").value = id;
-    busy($("search"), search);
+    askAbout(id);
   });
   return link;
+}
+
+// The field shows an id, and would take line ends out of it.
+function askAbout(id) {
+  choose("address");
+  $("address").value = id;
+  busy($("search"), () => search({ document_id: id }));
 }
 
 function question() {
@@ -112,11 +117,14 @@ async function busy(button, work) {
   }
 }
 
-async function search() {
-  if ($("token").value) token = $("token").value.trim();
-  const asked = question();
+function clear() {
   for (const id of ["found", "about", "more"]) show(id);
   $("matches").hidden = $("comparison").hidden = true;
+}
+
+async function search(asked = question()) {
+  if ($("token").value) token = $("token").value.trim();
+  clear();
   const answer = await post("query", asked);
   const id = new URLSearchParams(location.search).get("id");
   const asks = asked.document_id ?? null;
@@ -146,9 +154,9 @@ function list(asked, answer) {
 // The document that is the question: its newest night, and what was decided there.
 function about(stored) {
   const decided = { keep: "kept", drop: "dropped", skip: "skipped: it has no text" };
-  const line = $("about");
-  line.prepend(named(stored.id), `: ${decided[stored.decision]} on ${stored.dt}`);
-  if (stored.canonical_id !== null) line.append(", represented by ", ...canonical(stored));
+  const said = [named(stored.id), `: ${decided[stored.decision]} on ${stored.dt}`];
+  if (stored.canonical_id !== null) said.push(", represented by ", ...canonical(stored));
+  $("about").prepend(...said, ". ");
 }
 
 // The document that represents one: another store may have an unrelated document with the same id.
@@ -235,7 +243,7 @@ for (const input of document.querySelectorAll("input[name=kind]")) {
 }
 $("ask").addEventListener("submit", (event) => {
   event.preventDefault();
-  busy($("search"), search);
+  busy($("search"), () => search());
 });
 $("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) $("ask").requestSubmit();
@@ -244,10 +252,13 @@ $("text").addEventListener("keydown", (event) => {
 // The address of the page names the document that it is about.
 function askOfAddress() {
   const id = new URLSearchParams(location.search).get("id");
-  if (id === null) return;
-  choose("address");
-  $("address").value = id;
-  busy($("search"), search);
+  if (id !== null) askAbout(id);
+  return id !== null;
 }
-window.addEventListener("popstate", askOfAddress);
+window.addEventListener("popstate", () => {
+  if (askOfAddress()) return;
+  clear();
+  choose("text");
+  $("address").value = "";
+});
 health().then(askOfAddress);
