@@ -320,7 +320,7 @@ const KNOWN: &str = "html html@lang head meta meta@charset meta@http-equiv meta@
     svg svg@width svg@height svg@viewBox svg@xmlns rect rect@x rect@y rect@width rect@height rect@opacity rect@fill \
     rect@stroke text text@x text@y text@dy text@text-anchor text@font-family text@font-size text@opacity text@fill \
     polyline polyline@fill polyline@opacity polyline@stroke polyline@stroke-width polyline@points \
-    line line@opacity line@stroke line@stroke-width line@x1 line@y1 line@x2 line@y2";
+    line line@opacity line@stroke line@stroke-width line@x1 line@y1 line@x2 line@y2 span span@class";
 
 #[test]
 fn markdown_has_tables_and_no_markup_of_documents() {

@@ -380,7 +380,7 @@ fn breakers(night: &NightReport) -> Markup {
                         Closeness::Unknown => { " (may be near the limit)" }
                     }
                 },
-                html! { (watched.limit) },
+                html! { span.whole { (watched.limit) } },
             ]
         })
         .collect();

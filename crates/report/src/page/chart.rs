@@ -74,6 +74,8 @@ impl Bars {
         let root = SVGBackend::with_string(out, self.size).into_drawing_area();
         let mut chart = ChartBuilder::on(&root)
             .margin(6)
+            // Half a label, below a narrow last bar.
+            .margin_right(18)
             .x_label_area_size(24)
             .y_label_area_size(46)
             .build_cartesian_2d((0..n.saturating_sub(1)).into_segmented(), 0.0..highest * 1.05)?;
