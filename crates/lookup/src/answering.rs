@@ -66,9 +66,8 @@ impl Lookup {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the fingerprint has more bits than the profile's;
-    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the
-    /// answer lists more matches than the options have memory for; an error if a file of the store is damaged or cannot
-    /// be read.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the answer lists more matches than the options
+    /// have memory for; an error if a file of the store is damaged or cannot be read.
     pub async fn answer(&self, query: &Query) -> Result<Answer> {
         self.answer_in_turn(query, Turn::default()).await.map(|(answer, _)| answer)
     }

@@ -40,8 +40,7 @@ impl Generations {
     ///
     /// # Errors
     /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the output has no generation of the
-    /// night; an error if the log of its table
-    /// `decisions` is damaged, or if the place cannot be read.
+    /// night; an error if the log of its table `decisions` is damaged, or if the place cannot be read.
     pub async fn open(storage: &Storage, output: &str, dt: &str) -> Result<Self> {
         check_date("dt", dt)?;
         let output = storage.folder(output)?;

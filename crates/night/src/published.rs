@@ -121,8 +121,7 @@ pub(crate) fn generation(storage: &Storage, night: &Night) -> Result<Folder> {
 ///
 /// # Errors
 /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the whole output is missing, whose disk may
-/// not be mounted; an error if the manifest
-/// cannot be read or is damaged.
+/// not be mounted; an error if the manifest cannot be read or is damaged.
 pub(crate) async fn manifest_of(storage: &Storage, store: &Store, night: &Night) -> Result<Manifest> {
     match Manifest::read(&generation(storage, night)?, night).await {
         Ok(manifest) => Ok(manifest),

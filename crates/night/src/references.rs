@@ -41,8 +41,7 @@ impl References {
     ///
     /// # Errors
     /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if a store is missing or has no commit; a
-    /// store has another configuration, is the
-    /// own store, or cannot be read.
+    /// store has another configuration, is the own store, or cannot be read.
     pub(crate) async fn open(
         storage: &Storage,
         names: &[String],

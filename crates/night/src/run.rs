@@ -67,9 +67,9 @@ pub async fn run(
 /// Runs a night whose tasks an engine runs. The query batch, the forest and the decisions stay here.
 ///
 /// # Errors
-/// Any error of [`run`] occurs, or a task of the engine fails. [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo)
-/// if the night has more documents
-/// than the memory limit holds, before any work if their number is known.
+/// Any error of [`run`] occurs, or a task of the engine fails.
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the night has more documents than the memory limit
+/// holds, before any work if their number is known.
 pub async fn run_on_engine(
     storage: &Storage,
     request: &RunRequest,

@@ -48,8 +48,8 @@ impl<'a> Columns<'a> {
     /// Returns document ids as text. Integers are written in decimal.
     ///
     /// # Errors
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if an id is longer
-    /// than [`MAX_VALUE_BYTES`].
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if an id is longer than
+    /// [`MAX_VALUE_BYTES`].
     pub fn ids(&self, name: &str) -> Result<StringArray> {
         let array = self.get(name)?;
         if !array.data_type().is_integer() {

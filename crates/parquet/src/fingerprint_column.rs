@@ -71,8 +71,8 @@ pub enum FetchedColumn {
 /// # Errors
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the chunk is damaged or claims too much memory;
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if there is no such column;
-/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a fingerprint is NULL or has
-/// more bits; an error if the bytes cannot be read.
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a fingerprint is NULL or has more bits; an
+/// error if the bytes cannot be read.
 ///
 /// # Panics
 /// Panics if the file has no such row group.

@@ -80,8 +80,7 @@ impl ParquetFile {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if this is not a readable Parquet file, or if a row
-    /// group claims more rows than the
-    /// file can have; an error if the bytes cannot be read.
+    /// group claims more rows than the file can have; an error if the bytes cannot be read.
     pub async fn open(file: InputFile) -> Result<Self> {
         let parquet = Self::open_with(file, PageIndexPolicy::Optional).await?;
         let most = RATIO_FREE_BYTES.max(parquet.file.size.saturating_mul(MAX_RATIO)) / 8;
@@ -190,8 +189,7 @@ impl ParquetFile {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the range is not inside the file, or if the
-    /// column does not have one value for each
-    /// row of the row group.
+    /// column does not have one value for each row of the row group.
     ///
     /// # Panics
     /// Panics if the file has no such row group or column.
@@ -241,8 +239,7 @@ impl ParquetFile {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a chunk is not inside the file, overlaps another,
-    /// or does not have one value for
-    /// each row.
+    /// or does not have one value for each row.
     ///
     /// # Panics
     /// Panics if the file has no such row group or column.

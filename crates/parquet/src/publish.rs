@@ -14,8 +14,7 @@ const SUCCESS: &str = "_SUCCESS";
 ///
 /// # Errors
 /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the folder has files or cannot be a folder;
-/// otherwise an error of the disk or the
-/// object store.
+/// otherwise an error of the disk or the object store.
 pub async fn refuse_existing(output: &Folder, if_exists: IfExists) -> Result<()> {
     let names = output.names().await?;
     if if_exists == IfExists::Replace || names.is_empty() {

@@ -128,8 +128,8 @@ pub async fn fetch_known(
 ///
 /// # Errors
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is damaged, or if the column gives fewer rows;
-/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if
-/// the values have another length; an error if the bytes cannot be read.
+/// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the values have another length; an error if the bytes
+/// cannot be read.
 ///
 /// # Panics
 /// Panics if the file has no such row groups, or fewer rows in them.

@@ -127,8 +127,7 @@ impl DatasetWriter {
     ///
     /// # Errors
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the disk fails;
-    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the rows do not have the writer's
-    /// schema.
+    /// [`ErrorKind::Bug`](nearprint_fault::ErrorKind::Bug) if the rows do not have the writer's schema.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
         self.coalescer.push_batch(batch).map_err(|e| self.internal(&e))?;
         self.write_completed()

@@ -69,8 +69,7 @@ impl JoinPlan {
     ///
     /// # Errors
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if only a scan or slices fit the memory of the
-    /// workload, and they would take far
-    /// longer than a join that has enough.
+    /// workload, and they would take far longer than a join that has enough.
     pub(crate) fn choose(bits: u32, max_distance: u32, workload: &Workload) -> Result<Self> {
         let whole = Self::cheapest(bits, max_distance, workload, 1);
         if whole.cost.total_ns < WORTH_NS {

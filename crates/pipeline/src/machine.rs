@@ -22,8 +22,7 @@ const N_ROUNDS: usize = 3;
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the plan does not suit the kernel.
-/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the threads cannot be
-/// started.
+/// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the threads cannot be started.
 pub(crate) fn measured_over_model(kernel: Kernel, threads: usize) -> Result<f64> {
     let threads = threads.min(std::thread::available_parallelism().map_or(1, usize::from));
     let existing = evenly(LOG_EXISTING, 1);

@@ -41,8 +41,7 @@ impl From<Difference> for Words {
 
 impl ProfileConfig {
     /// Returns the digest of everything that a fingerprint, sketch or text hash depends on, among that which text of
-    /// web pages is taken. The distances of the join
-    /// are not part of it, so a store can be joined at any distance.
+    /// web pages is taken. The distances of the join are not part of it, so a store can be joined at any distance.
     ///
     /// # Errors
     /// A valid config causes no error.

@@ -53,8 +53,7 @@ impl Server {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if others can reach the address and there is no token;
-    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the
-    /// address cannot be had.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the address cannot be had.
     pub async fn listen(options: ServeOptions) -> Result<Self> {
         options.refuse_open_address()?;
         let failed = |source: std::io::Error| {

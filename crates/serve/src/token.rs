@@ -18,8 +18,8 @@ impl Token {
     ///
     /// # Errors
     /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if the file cannot be read,
-    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if its content is no token: fewer
-    /// than 16 characters, or others than visible ASCII.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if its content is no token: fewer than 16
+    /// characters, or others than visible ASCII.
     pub fn read(file: &Path) -> Result<Self> {
         let named = |what: &dyn fmt::Display| words![key("token_file"), format!(" {}: {what}", file.display())];
         let failed = |source: std::io::Error| Fault::new(kind_of(&source), named(&source)).because(source);

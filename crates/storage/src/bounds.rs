@@ -36,8 +36,7 @@ impl Storage {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage), with `key` in its message, if the place is outside; an
-    /// error if the place or a root
-    /// cannot be opened.
+    /// error if the place or a root cannot be opened.
     pub fn refuse_outside(&self, key: &str, url: &str) -> Result<()> {
         let roots = &self.roots.roots;
         if roots.is_empty() || self.is_in(roots, &self.base_of(url)?)? { Ok(()) } else { Err(outside(key, url, roots)) }
@@ -60,8 +59,8 @@ impl Storage {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if it lies neither in one of the places of
-    /// [`clone_roots`](Roots::clone_roots) nor in the
-    /// roots, or, where there are no roots, in the table; otherwise those of [`folder`](Self::folder).
+    /// [`clone_roots`](Roots::clone_roots) nor in the roots, or, where there are no roots, in the table;
+    /// otherwise those of [`folder`](Self::folder).
     pub fn file_of_table(&self, table: &Folder, path: &str) -> Result<Folder> {
         let place = self.folder(path)?;
         let Roots { roots, clone_roots } = &*self.roots;

@@ -48,8 +48,7 @@ pub struct Folder {
 ///
 /// # Errors
 /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the path cannot be made absolute;
-/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if object_store cannot represent
-/// it.
+/// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if object_store cannot represent it.
 pub fn local_folder(base: &LocalPath, path: &str) -> Result<Folder> {
     let below = base.join(path);
     let absolute = resolved(below.to_str().unwrap_or(path)).map_err(Fault::io(path))?;
@@ -201,8 +200,8 @@ impl Folder {
     ///
     /// # Errors
     /// An error of kind [`ErrorKind::InputMissing`] if there is no such file;
-    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a FIFO,
-    /// socket or device stands there; an error of the disk or the object store.
+    /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a FIFO, socket or device stands
+    /// there; an error of the disk or the object store.
     pub async fn file(&self) -> Result<InputFile> {
         self.refuse_special()?;
         let store = self.backend.store().await?;

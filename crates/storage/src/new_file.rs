@@ -84,8 +84,7 @@ impl NewFile {
     ///
     /// # Errors
     /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if `if_exists` does not allow to replace a
-    /// file that is there; otherwise an error
-    /// of the disk or the object store.
+    /// file that is there; otherwise an error of the disk or the object store.
     pub async fn publish(self, if_exists: IfExists) -> Result<u64> {
         let n_bytes = self.n_bytes()?;
         let taken = || {

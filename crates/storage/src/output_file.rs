@@ -36,8 +36,8 @@ impl LocalFile {
     ///
     /// # Errors
     /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the place is taken, or
-    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder is missing or cannot
-    /// be written to.
+    /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the folder is missing or cannot be
+    /// written to.
     pub fn try_new(path: &Path, if_exists: IfExists) -> Result<Self> {
         let place = Self::there(path, if_exists)?;
         place.part()?;
@@ -68,8 +68,7 @@ impl LocalFile {
     ///
     /// # Errors
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo). If the write or the rename failed, nothing has
-    /// changed; if only the sync of the folder
-    /// failed, the file is in place.
+    /// changed; if only the sync of the folder failed, the file is in place.
     pub fn write(&self, content: &[u8]) -> Result<()> {
         let fail = |source| Fault::io(self.path.clone())(source);
         let mut part = self.part()?;

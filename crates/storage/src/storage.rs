@@ -101,8 +101,7 @@ impl Storage {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the URL has another scheme or holds credentials; an
-    /// error if the path or prefix is
-    /// not valid.
+    /// error if the path or prefix is not valid.
     pub fn folder(&self, url: &str) -> Result<Folder> {
         if holds_secrets(url) {
             let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
@@ -143,10 +142,9 @@ impl Storage {
     ///
     /// # Errors
     /// [`ErrorKind::InputMissing`](nearprint_fault::ErrorKind::InputMissing) if there are no files (its message calls
-    /// them `what`); [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData)
-    /// if something looks like a file but cannot be read; [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData)
-    /// if a table is found; an error if the
-    /// place cannot be listed.
+    /// them `what`); [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if something looks like a file but
+    /// cannot be read; [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a table is found; an error if
+    /// the place cannot be listed.
     pub async fn files(&self, pattern: &str, what: &'static str) -> Result<Vec<InputFile>> {
         let listed = self.listing(pattern, what).await?;
         match listed.unusable.into_iter().next() {

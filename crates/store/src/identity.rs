@@ -158,8 +158,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the identity is damaged or has another version; an
-    /// error if it cannot be read or
-    /// written.
+    /// error if it cannot be read or written.
     pub async fn make_identity(&self) -> Result<String> {
         match self.identity().await? {
             Some(known) => Ok(known),
@@ -262,8 +261,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the output has published nights; an
-    /// error if the output or the store cannot be
-    /// read.
+    /// error if the output or the store cannot be read.
     pub async fn refuse_lost_commits(&self, output: &Folder) -> Result<()> {
         if !self.is_new() {
             return Ok(());
@@ -289,8 +287,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if the output belongs to another store; an
-    /// error if its identity cannot be read or
-    /// written.
+    /// error if its identity cannot be read or written.
     pub async fn claim_output(&self, identity: &str, output: &Folder) -> Result<()> {
         let owner = match identity_in(output).await? {
             Some(owner) => owner,

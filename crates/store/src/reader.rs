@@ -60,8 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the file is missing, or has another size than the
-    /// commit records; an error if it cannot
-    /// be read.
+    /// commit records; an error if it cannot be read.
     pub async fn open_file(&self, night: &Night, name: &str) -> Result<ParquetFile> {
         let place = self.run_folder(&night.run.digest).join(&format!("{name}/part-00000.parquet"));
         let file = place.file().await.map_err(|e| match e.kind() {

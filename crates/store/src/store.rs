@@ -84,10 +84,9 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if the commit or a page is damaged;
-    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the commit has an
-    /// unknown version; [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the commit was pruned after it
-    /// was listed; an error if the place
-    /// does not answer.
+    /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the commit has an unknown version;
+    /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if the commit was pruned after it was listed; an
+    /// error if the place does not answer.
     pub async fn open(folder: &Folder) -> Result<Self> {
         let commit = match commit_numbers(folder).await?.last() {
             None => None,
@@ -384,8 +383,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting something that the
-    /// commit needs; an error if the store cannot
-    /// be read or written.
+    /// commit needs; an error if the store cannot be read or written.
     pub async fn commit(
         &self,
         night: &Night,

@@ -110,8 +110,8 @@ pub(crate) fn main_script(text: &str) -> MainScript {
     }
 }
 
-/// Returns the number of letters that the length of a word counts: two for each character of a
-/// [script without spaces](is_unspaced) and for each Hangul syllable, and one for every other character.
+/// Returns the number of letters that the length of a word counts: two for each character of a [script
+/// without spaces](is_unspaced) and for each Hangul syllable, and one for every other character.
 pub(crate) fn n_letters(token: &str) -> usize {
     let letters = |c: char| if is_unspaced(c) || matches!(c, '\u{AC00}'..='\u{D7A3}') { 2 } else { 1 };
     token.chars().map(letters).sum()

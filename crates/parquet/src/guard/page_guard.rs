@@ -73,8 +73,7 @@ impl PageGuard {
     ///
     /// # Errors
     /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a page is refused, with its row group and column
-    /// in the reason, or if the bytes lie
-    /// outside the chunks.
+    /// in the reason, or if the bytes lie outside the chunks.
     pub fn check(&self, start: u64, bytes: &Bytes) -> Result<()> {
         let chunk = self.chunks.range(..=start).next_back();
         let Some((&first, chunk)) = chunk.filter(|(_, chunk)| start + bytes.len() as u64 <= chunk.end) else {

@@ -76,10 +76,10 @@ const MAX_PARTS: u64 = 1 << 16;
 ///
 /// # Errors
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
-/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server
-/// ignores put-if-absent, or if the segment's files do not have the rows of its runs;
-/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if
-/// others commit again and again or delete the files; an error if a place fails.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server ignores put-if-absent, or if
+/// the segment's files do not have the rows of its runs;
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and again or
+/// delete the files; an error if a place fails.
 pub async fn compact(
     store: &Store,
     request: &CompactRequest,

@@ -212,8 +212,7 @@ impl Affected<'_> {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the ids are the lines of a text that may mean an id with
-/// line breaks; a file of the
-/// store is damaged or cannot be read; an error of the disk.
+/// line breaks; a file of the store is damaged or cannot be read; an error of the disk.
 pub async fn runs_without(
     store: &Store,
     ids: &ForgottenIds,
@@ -272,8 +271,7 @@ pub async fn runs_without(
 ///
 /// # Errors
 /// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if `store gc` is deleting something that the commit
-/// needs; an error if the store cannot
-/// be written.
+/// needs; an error if the store cannot be written.
 pub async fn commit_forgetting(store: &Store, changed: Vec<Night>, changes: ChangeSet) -> Result<bool> {
     let Some(before) = &store.commit else {
         return Ok(false);

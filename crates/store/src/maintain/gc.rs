@@ -390,8 +390,7 @@ async fn abort_stale_uploads(store: &Store, request: &GcRequest, roots: &[Folder
 ///
 /// # Errors
 /// [`ErrorKind::OutputExists`](nearprint_fault::ErrorKind::OutputExists) if `output` belongs to another store; an error
-/// if the identity of the store or of
-/// `output` cannot be read.
+/// if the identity of the store or of `output` cannot be read.
 pub async fn own_output_roots(
     store: &Store,
     storage: &Storage,

@@ -76,10 +76,9 @@ const ROW_BYTES: usize = 16;
 ///
 /// # Errors
 /// [`ErrorKind::BadData`](nearprint_fault::ErrorKind::BadData) if a run is damaged;
-/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server
-/// ignores put-if-absent; [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and
-/// again or delete the files; an error if a
-/// place fails.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the server ignores put-if-absent;
+/// [`ErrorKind::TryAgain`](nearprint_fault::ErrorKind::TryAgain) if others commit again and again or delete the
+/// files; an error if a place fails.
 pub async fn index(
     store: &Store,
     request: &IndexRequest,

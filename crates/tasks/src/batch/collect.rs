@@ -141,8 +141,7 @@ impl<'a> Collecting<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the batch would take more memory than it may. An
-    /// error also occurs if there are too
-    /// many rows, or if a column is missing or has another type.
+    /// error also occurs if there are too many rows, or if a column is missing or has another type.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let columns = Columns { batch, file: "fingerprinted documents" };
         let (files, rows) = (columns.primitive::<UInt32Type>(FILE)?, columns.primitive::<UInt64Type>(ROW)?);

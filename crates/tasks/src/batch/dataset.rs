@@ -106,8 +106,7 @@ pub fn refuse_mixed_configs<'a>(files: impl Iterator<Item = &'a ParquetFile>) ->
 ///
 /// # Errors
 /// [`ErrorKind::LocalIo`](nearprint_fault::ErrorKind::LocalIo) if the batch would take more than `max_bytes`. An error
-/// also occurs if a file cannot be
-/// read, a fingerprint has more than `bits` bits, or a `doc_id` is NULL or repeated.
+/// also occurs if a file cannot be read, a fingerprint has more than `bits` bits, or a `doc_id` is NULL or repeated.
 pub async fn load(files: &[ParquetFile], bits: u32, needs_sketch: bool, max_bytes: usize) -> Result<QueryBatch> {
     are_numbered(files)?;
     let columns: &[&str] = if needs_sketch { &[DOC_ID, FINGERPRINT, SKETCH] } else { &[DOC_ID, FINGERPRINT] };
