@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -31,23 +32,26 @@ fn module(path: &Path) -> Module {
     parts
 }
 
+// To make one takes longer than to look through a file.
+static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)(^|\s)//[^\n]*").unwrap());
+static TEXT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#"(?s)"(\\.|[^"\\])*""#).unwrap());
+static IMPORT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\buse\s+([^;]+);").unwrap());
+static PATH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b(?:crate|super|self)(?:::\w+)+").unwrap());
+
 /// Without comments, strings and unit tests.
 fn bare(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-    let text = Regex::new(r"(?m)(^|\s)//[^\n]*").unwrap().replace_all(text, "");
-    Regex::new(r#"(?s)"(\\.|[^"\\])*""#).unwrap().replace_all(&text, "").into_owned()
+    TEXT.replace_all(&COMMENT.replace_all(text, ""), "").into_owned()
 }
 
 fn paths(text: &str) -> Vec<Vec<String>> {
-    let import = Regex::new(r"\buse\s+([^;]+);").unwrap();
-    let imported = import.captures_iter(text).flat_map(|found| {
+    let imported = IMPORT.captures_iter(text).flat_map(|found| {
         let tree: String = found[1].split_whitespace().collect::<Vec<_>>().join(" ");
         expand(&tree)
     });
     let mut all: Vec<String> = imported.collect();
-    let rest = import.replace_all(text, "");
-    let path = Regex::new(r"\b(?:crate|super|self)(?:::\w+)+").unwrap();
-    all.extend(path.find_iter(&rest).map(|found| found.as_str().to_owned()));
+    let rest = IMPORT.replace_all(text, "");
+    all.extend(PATH.find_iter(&rest).map(|found| found.as_str().to_owned()));
     let parts = |path: &String| path.split("::").map(|part| part.trim().to_owned()).collect();
     all.iter().map(parts).collect()
 }
