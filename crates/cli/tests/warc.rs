@@ -529,6 +529,18 @@ fn a_large_record_is_a_bad_row_unless_it_is_plainly_no_page() {
 }
 
 #[test]
+fn filter_copies_records_with_any_number_of_line_ends_behind_them() {
+    let pages = [1, 2].map(|n| [page(&format!("https://a.org/{n}"), &text(n, 80)), vec![b'\n'; 100_000]].concat());
+    let night = Night::new("");
+    write(&night, "a.warc", &pages[0]);
+    write(&night, "b.warc.gz", &gzip(&pages[1]));
+    night.run(DT, &[]).expect_success();
+    nearprint_in(night.path(), &["filter", "--config", "job.toml", "--dt", DT, "--output", "kept"]).expect_success();
+    let kept = |name: &str| std::fs::read(night.path().join(format!("kept/dt={DT}/{name}"))).unwrap();
+    assert!(kept("a.warc") == pages[0] && kept("b.warc.gz") == gzip(&pages[1]), "the records are copied byte for byte");
+}
+
+#[test]
 fn a_body_of_which_a_chunk_may_be_missing_is_no_page() {
     let night = Night::new("max_bad_rows = 2\n");
     let body = html(&text(1, 80));

@@ -181,7 +181,7 @@ impl Judge {
     }
 
     /// Counts a row if it is the next one that is no document, and returns whether it is.
-    fn passes(&mut self, row: u64) -> bool {
+    pub fn passes(&mut self, row: u64) -> bool {
         let is_next = self.filter.quarantined.get(self.n_passed) == Some(&row);
         self.n_passed += usize::from(is_next);
         self.counts.n_rows += u64::from(is_next);

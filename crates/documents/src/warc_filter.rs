@@ -80,7 +80,8 @@ fn judge_part(file: &InputFile, part: &WarcPart, judge: &mut Judge, kept: &mut V
             }
         };
         let keeps = match page_of(&record, warc_id, &context, None) {
-            Page::Passed(_) => true,
+            // It may have been a row by the rules of the release that made the night.
+            Page::Passed(_) => !judge.passes(part.place(record.position + 1)),
             Page::Revisit(row) => row.id.is_none_or(|id| judge.keeps_revisit(part.place(row.row), &id)),
             Page::Row(row) => judge.keeps(&file.url, part.place(row.row), || row.id.as_deref())?,
         };

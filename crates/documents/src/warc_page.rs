@@ -122,11 +122,9 @@ fn revisit(record: &Record<'_>, mut row: WebRow, warc_id: WarcId) -> Page {
     let target = record.header.address("warc-refers-to-target-uri");
     let target = target.as_deref().map(|url| url.trim_matches(['<', '>'])).filter(|url| !url.is_empty());
     // With another id, each record is a document of its own.
-    if warc_id != WarcId::Url {
+    let Some(of) = target.or(row.url.as_deref()).filter(|_| warc_id == WarcId::Url && row.id.is_some()) else {
         return Page::Passed(PassedReason::Revisit);
-    }
-    // Without an id, nobody knows whose text it is.
-    let Some(of) = target.or(row.url.as_deref()).filter(|_| row.id.is_some()) else { return Page::Row(row) };
+    };
     let time = record.header.get("warc-refers-to-date").and_then(|time| micros(&time));
     row.revisit = Some(RevisitTarget { id: of.to_owned(), time });
     let Block::Held(block) = record.block else { return Page::Revisit(row) };

@@ -32,7 +32,7 @@ pub enum Query {
 }
 
 /// A question in JSON: `text`, `document_id`, or `fingerprint` and perhaps its `sketch`. Other fields are ignored, and so is a
-/// `document_id` beside a text, or one that is no text.
+/// `document_id` beside one of the others, or one that is no text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct JsonQuery {
@@ -79,10 +79,10 @@ impl JsonQuery {
     /// cannot be read.
     pub fn query(self, profile: &LookupProfile) -> Result<Query> {
         match self {
-            // Whoever has the text asks for it, whatever else a row says.
+            // Whoever has the text or the fingerprint asks for it, whatever document the row names.
             Self { text: Some(text), fingerprint: None, .. } => Ok(Query::Text(text)),
             Self { text: None, document_id: Some(id), fingerprint: None, .. } => Ok(Query::Document(id)),
-            Self { text: None, document_id: None, fingerprint: Some(fingerprint), sketch } => {
+            Self { text: None, fingerprint: Some(fingerprint), sketch, .. } => {
                 let sketch = sketch.as_deref().map(parse_sketch).transpose()?;
                 let fingerprint = match fingerprint {
                     FingerprintText::Number(value) => value,

@@ -7,7 +7,9 @@ use nearprint_fault::{Fault, Result, words};
 use nearprint_parquet::schema::CHANGE_SET;
 use nearprint_parquet::{CHANGES, PUBLISHED, PublishedName};
 use nearprint_storage::{Folder, Storage};
-use nearprint_store::{ChangedOutput, Night, Store, damaged, file_and_reason, is_about_content, others_committed};
+use nearprint_store::{
+    ChangedOutput, MANIFEST, Night, Store, damaged, file_and_reason, is_about_content, others_committed,
+};
 
 use super::manifest::Manifest;
 
@@ -15,7 +17,7 @@ use super::manifest::Manifest;
 const MAX_ATTEMPTS: usize = 20;
 
 /// Brings the tables of an output to the state of the store: a night that was added or replaced comes with all its files
-/// in one version of each table, and a night that was dropped or forgotten, or is now published elsewhere, goes. If a run dies before
+/// in one version of each table, and a night that was dropped or forgotten, or is in another output now, goes. If a run dies before
 /// this, the next run into the output does it. Returns the logs as they are then.
 ///
 /// Invariants: a log is read before the store, and the next version is created only if nobody else did meanwhile. So a
@@ -98,8 +100,18 @@ async fn write_missing(
     (newest_night, identity): (&str, &str),
     own: Option<&str>,
 ) -> Result<bool> {
+    let homeless = homeless_nights(storage, store, output, logs).await?;
+    if let Some(night) = homeless.first() {
+        let (n, output) = (homeless.len(), output.url());
+        tracing::warn!(
+            night,
+            n,
+            output,
+            "nights stay in these tables: the outputs that the store names do not have them"
+        );
+    }
     for log in logs {
-        let change = change(storage, store, output, log, own).await?;
+        let change = change(storage, store, output, log, (own, &homeless)).await?;
         if change.is_empty() {
             continue;
         }
@@ -365,7 +377,7 @@ async fn change(
     store: &Store,
     output: &Folder,
     log: &TableLog,
-    own: Option<&str>,
+    (own, homeless): (Option<&str>, &BTreeSet<String>),
 ) -> Result<TableChange> {
     let mut change = TableChange::default();
     let remove = |change: &mut TableChange, dt: &str| {
@@ -373,7 +385,7 @@ async fn change(
     };
     for night in store.nights() {
         if !is_in(storage, output, night)? {
-            if have_night(std::slice::from_ref(log), &night.dt) && is_elsewhere(storage, log, night).await? {
+            if !homeless.contains(&night.dt) {
                 remove(&mut change, &night.dt);
             }
         } else if !is_current(log, night) {
@@ -408,19 +420,27 @@ fn is_in(storage: &Storage, output: &Folder, night: &Night) -> Result<bool> {
     Ok(storage.folder(night.output_root())?.is_same_place(output))
 }
 
-/// Returns whether the results of a night are in the output that the store names, so that no other table needs to have them. If
-/// they are not, the place may be one that another working folder gives a relative path.
-async fn is_elsewhere(storage: &Storage, log: &TableLog, night: &Night) -> Result<bool> {
-    let output = storage.folder(night.output_root())?;
-    match Manifest::read(&output.join(&night.generation_path()), night).await {
-        Ok(_) => Ok(true),
-        Err(error) if is_about_content(&error) => {
-            let (table, output) = (log.table().url(), night.output_root());
-            tracing::warn!(night = night.dt, table, output, %error, "stays in this table: the output that the store names does not have it");
-            Ok(false)
+/// Returns the nights that stay in the tables of this output although the store says that they are in another one, which does not
+/// have them: a relative path of the store may lead elsewhere from this working folder.
+async fn homeless_nights(
+    storage: &Storage,
+    store: &Store,
+    output: &Folder,
+    logs: &[TableLog],
+) -> Result<BTreeSet<String>> {
+    let mut homeless = BTreeSet::new();
+    for night in store.nights().iter().filter(|night| have_night(logs, &night.dt)) {
+        if is_in(storage, output, night)? {
+            continue;
         }
-        Err(error) => Err(error),
+        let other = storage.folder(night.output_root())?;
+        // What cannot be read now goes with a later run.
+        let manifest = other.join(&night.generation_path()).join(MANIFEST).find().await;
+        if !matches!(manifest, Ok(Some(_))) {
+            homeless.insert(night.dt.clone());
+        }
     }
+    Ok(homeless)
 }
 
 /// Returns whether a table names a night's files. Every dataset of a night has at least one, except that nights of release

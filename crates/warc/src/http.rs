@@ -61,15 +61,20 @@ impl<'a> HttpMessage<'a> {
     pub fn body(&self, max_bytes: u64) -> Body<'a> {
         let mut encodings = self.listed("content-encoding");
         encodings.extend(self.listed("transfer-encoding"));
-        let (mut body, mut fault) = (Cow::Borrowed(self.body), None);
+        let (mut body, mut fault, mut is_unpacked) = (Cow::Borrowed(self.body), None, true);
         for encoding in encodings.iter().rev() {
-            let Some((decoded, more)) = unpack::decode(&body, encoding, max_bytes) else { continue };
+            let Some((decoded, more)) = unpack::decode(&body, encoding, max_bytes) else {
+                is_unpacked &= !unpack::is_packing(encoding);
+                continue;
+            };
             // A packing that ends is whole, also in chunks that do not.
             let before = fault.filter(|&fault| more.is_some() || fault != Fault::Unended);
             (body, fault) = (Cow::Owned(decoded), before.or(more));
         }
         match fault {
             _ if body.len() as u64 > max_bytes => Body::TooLarge,
+            // Nothing of it can be read.
+            None if !is_unpacked && unpack::is_noise(&body) => Body::Beginning(Cow::Borrowed(&[])),
             None => Body::Whole(body),
             Some(Fault::TooLarge) => Body::TooLarge,
             Some(Fault::Damaged | Fault::Unended) => Body::Beginning(body),

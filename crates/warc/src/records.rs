@@ -90,7 +90,7 @@ const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
 const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
-/// The line ends behind a record that are looked through for the next one. They are held with the record.
+/// The line ends behind a record that are held with it.
 const LINE_ENDS: usize = 64 << 10;
 /// The bytes behind the block of a record in which its member may end.
 const MEMBER_END_BYTES: usize = 64;
@@ -275,7 +275,10 @@ impl<P: Pieces> Records<P> {
         self.announced = None;
         match self.find_record(position)? {
             Ok(found) => {
-                self.consume_to(self.before + (self.at + found.bytes) as u64);
+                let end = self.before + (self.at + found.bytes) as u64;
+                while let Some(step) = self.steps.pop_front_if(|(unpacked, _)| *unpacked <= end) {
+                    (self.kept, self.returned) = step;
+                }
                 Ok(Some(Next::Record(self.take(&found))))
             }
             Err(damage) => {
@@ -397,17 +400,13 @@ impl<P: Pieces> Records<P> {
     fn skip_blank(&mut self) -> Result<()> {
         while self.fill(1)? && matches!(self.window[self.at], b'\r' | b'\n') {
             self.at += 1;
-            self.consume_to(self.before + self.at as u64);
+            // Line ends need not be kept, but a member that has nothing else is no part of a record that was returned.
+            let end = self.before + self.at as u64;
+            while let Some((unpacked, _)) = self.steps.pop_front_if(|(unpacked, _)| *unpacked <= end) {
+                self.kept = unpacked;
+            }
         }
         Ok(())
-    }
-
-    /// Gives up the steps of unpacking up to a number of unpacked bytes, which hold records that are returned and the line ends
-    /// behind them.
-    fn consume_to(&mut self, end: u64) {
-        while let Some(step) = self.steps.pop_front_if(|(unpacked, _)| *unpacked <= end) {
-            (self.kept, self.returned) = step;
-        }
     }
 
     /// Returns the position of what comes next, or `None` at the end of the file.
@@ -623,6 +622,10 @@ impl<P: Pieces> Records<P> {
         let behind = bytes;
         let n_passed = self.n_starts_before(self.at + bytes);
         loop {
+            if bytes - behind >= LINE_ENDS {
+                self.cut_out(self.at + behind..self.at + bytes);
+                bytes = behind;
+            }
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
             let first = self.n_starts_before(here).max(n_passed);
@@ -636,10 +639,6 @@ impl<P: Pieces> Records<P> {
                     let from = if self.packing == Packing::Plain { position } else { self.member };
                     let alone = (self.n_in_member == 0).then(|| (from, self.members.ended()));
                     return Ok(Ok(End { bytes, alone, has_checksum }));
-                }
-                // So many line ends are no rest of a block; those that follow are passed over before the next record.
-                (true, _) if bytes - behind > LINE_ENDS => {
-                    return Ok(Ok(End { bytes, alone: None, has_checksum: false }));
                 }
                 (true, _) if matches!(self.window[here], b'\r' | b'\n') => bytes += 1,
                 (true, _) => break,
@@ -656,6 +655,15 @@ impl<P: Pieces> Records<P> {
         let end = self.before + (self.at + bytes) as u64;
         let alone = (self.packing == Packing::Plain).then_some((position, end));
         Ok(Ok(End { bytes, alone, has_checksum: false }))
+    }
+
+    /// Takes bytes out of the window in which no member begins, as if those before them stood right before what follows.
+    fn cut_out(&mut self, bytes: Range<usize>) {
+        let n = bytes.len();
+        self.starts.iter_mut().filter(|start| start.at >= bytes.end).for_each(|start| start.at -= n);
+        self.window.drain(bytes);
+        self.before += n as u64;
+        self.end -= n;
     }
 
     /// Passes over a block that is too large to be held.

@@ -38,7 +38,10 @@ fn join_chunks(body: &[u8]) -> Decoded {
     let mut joined = Vec::with_capacity(body.len());
     let mut rest = body;
     while !rest.is_empty() {
-        let Some((size, after)) = chunk(rest) else { return (joined, Some(Fault::Damaged)) };
+        let Some((size, after)) = chunk(rest) else {
+            let is_cut = b"0\r\n".starts_with(rest);
+            return (joined, Some(if is_cut { Fault::Unended } else { Fault::Damaged }));
+        };
         if size == 0 {
             return (joined, None);
         }
@@ -74,7 +77,10 @@ pub fn decode(body: &[u8], encoding: &str, max_bytes: u64) -> Option<Decoded> {
         "deflate" if is_zlib(body) => read_all(flate2::bufread::ZlibDecoder::new(body), max_bytes),
         "deflate" if !body.is_empty() => {
             let bare = read_all(flate2::bufread::DeflateDecoder::new(body), max_bytes);
-            if bare.0.is_empty() && bare.1.is_some() { as_it_is(body)? } else { bare }
+            if bare.0.is_empty() && bare.1.is_some() {
+                return None;
+            }
+            bare
         }
         "br" if !body.is_empty() => {
             let unpacked = read_all(brotli::Decompressor::new(body, 16 << 10), max_bytes);
@@ -88,27 +94,57 @@ pub fn decode(body: &[u8], encoding: &str, max_bytes: u64) -> Option<Decoded> {
             Ok(decoder) => read_all(decoder, max_bytes),
             Err(_) => (Vec::new(), Some(Fault::Damaged)),
         },
-        "chunked" | "gzip" | "x-gzip" | "zstd" => as_it_is(body)?,
         _ => return None,
     };
     Some(decoded)
 }
 
-/// Returns `None` for a body that was stored decoded. One that no text begins like is damaged, or packed in another way than its
-/// field says, and nothing of it can be read.
-fn as_it_is(body: &[u8]) -> Option<Decoded> {
-    is_noise(body).then(|| (Vec::new(), Some(Fault::Damaged)))
+/// Returns whether an encoding, by its name in lower case, packs bytes.
+pub fn is_packing(encoding: &str) -> bool {
+    matches!(encoding, "gzip" | "x-gzip" | "deflate" | "br" | "zstd")
 }
 
-/// Returns whether bytes begin as no text in any character set does: as a packing, or with more than a few control characters.
-fn is_noise(bytes: &[u8]) -> bool {
-    let is_packed = [GZIP, ZSTD].iter().any(|magic| bytes.starts_with(magic) || magic.starts_with(bytes));
+/// The beginnings of files that are no texts and are often sent as if they were pages: PNG, JPEG, GIF, WebP, ZIP, fonts, icons, BMP,
+/// TIFF, Ogg and MP3.
+const OTHER_FILES: [&[u8]; 14] = [
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"RIFF",
+    b"PK\x03\x04",
+    b"wOFF",
+    b"wOF2",
+    b"\0\0\x01\0",
+    b"BM",
+    b"II*\0",
+    b"MM\0*",
+    b"OggS",
+    b"ID3",
+    b"%PDF",
+];
+
+/// Returns whether bytes that were not packed as they should be look like what is left of a packing: they begin as another one does, or
+/// with control characters as no text has them.
+pub fn is_noise(bytes: &[u8]) -> bool {
+    let begins = |magic: &[u8]| bytes.starts_with(magic) || (bytes.len() > 1 && magic.starts_with(bytes));
+    if [GZIP, ZSTD].into_iter().any(begins) || bytes == &GZIP[..1] {
+        return true;
+    }
+    if OTHER_FILES.iter().any(|magic| bytes.starts_with(magic)) || begins_with_tag(bytes) {
+        return false;
+    }
     let beginning = &bytes[..bytes.len().min(512)];
-    // Line ends, tabs, form feeds, and the escapes of ISO 2022 stand in texts.
-    let is_control = |&&byte: &&u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b);
-    let is_binary = beginning.iter().filter(is_control).count() * 50 > beginning.len();
-    let is_wide = [&b"\xff\xfe"[..], b"\xfe\xff", b"<\0", b"\0<"].iter().any(|wide| bytes.starts_with(wide));
-    !bytes.is_empty() && (is_packed || (is_binary && !is_wide))
+    // Line ends, tabs, form feeds, and the shifts and escapes of ISO 2022 stand in texts.
+    let is_control = |byte: u8| byte < 0x20 && !matches!(byte, b'\t'..=b'\r' | 0x0e | 0x0f | 0x1b);
+    let n_controls = beginning.iter().filter(|&&byte| is_control(byte)).count();
+    // In UTF-16, every other byte of markup is zero.
+    let zeros = [0, 1].map(|first| beginning.iter().skip(first).step_by(2).filter(|&&byte| byte == 0).count());
+    let is_wide = zeros[0].abs_diff(zeros[1]) * 5 > beginning.len()
+        || bytes.starts_with(b"\xff\xfe")
+        || bytes.starts_with(b"\xfe\xff");
+    // A stray one or two are a fault of the text.
+    let shares = [(3, 20), (8, 50)];
+    shares.iter().any(|&(least, share)| n_controls >= least && n_controls * share > beginning.len()) && !is_wide
 }
 
 /// Unpacks the members of gzip. What follows them and begins no member is passed over, as browsers do.
@@ -152,14 +188,14 @@ fn read_on(decoder: impl Read, bytes: &mut Vec<u8>, max_bytes: u64) -> Option<Fa
 
 #[cfg(test)]
 mod tests {
-    use super::{Fault, decode};
+    use super::{Fault, decode, is_noise};
 
     #[test]
     fn chunks_are_joined_and_a_body_without_them_stays() {
         let joined = |body: &[u8]| decode(body, "chunked", 100);
         assert_eq!(joined(b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n"), Some((b"abcde".to_vec(), None)));
         assert_eq!(joined(b"<html>\n"), None);
-        for cut in [&b"3\r\nabc\r\n"[..], b"3\r\nabc"] {
+        for cut in [&b"3\r\nabc\r\n"[..], b"3\r\nabc", b"3\r\nabc\r\n0", b"3\r\nabc\r\n0\r"] {
             assert_eq!(joined(cut), Some((b"abc".to_vec(), Some(Fault::Unended))));
         }
         assert_eq!(joined(b"3\r\nabc\r\nZ"), Some((b"abc".to_vec(), Some(Fault::Damaged))));
@@ -176,23 +212,29 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_neither_of_their_encoding_nor_text_are_damaged() {
-        let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\x03packed";
-        let damaged = Some((Vec::new(), Some(Fault::Damaged)));
-        for body in [&gzip[1..], &gzip[..1], b"\x28\xb5", b"\x1e\x8b\x08\0\0\0\0\0\0\x03packed"] {
-            for encoding in ["gzip", "zstd", "chunked"] {
-                assert_eq!(decode(body, encoding, 100), damaged, "{encoding} {body:?}");
-            }
+    fn what_is_left_of_a_packing_is_told_from_texts_and_other_files() {
+        let gzip = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b\x4c\x4a\x06\0\xc2\x41\x24\x35\x03\0\0\0";
+        for noise in [&gzip[..], &gzip[1..], &gzip[..1], b"\x28\xb5", b"\x28\xb5\x2f\xfd\0"] {
+            assert!(is_noise(noise), "{noise:?}");
         }
-        for encoding in ["zstd", "chunked", "deflate"] {
-            assert_eq!(decode(gzip, encoding, 100), damaged, "{encoding}");
-        }
-        let japanese = b"\x1b$B%Z!<%8\x1b(B, page\x0c";
+        let flipped = [&b"\x1e"[..], &gzip[1..]].concat();
+        assert!(is_noise(&flipped));
+        let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
         let long = [b"a text with a control \x01 character, ".to_vec(), b"and more of it".repeat(9)].concat();
-        for text in [&b""[..], b"(a text)", japanese, &long, b"\xff\xfe<\0p\0>\0", "\u{feff}Grüße".as_bytes()] {
-            for encoding in ["gzip", "zstd", "chunked"] {
-                assert_eq!(decode(text, encoding, 1000), None, "{encoding} {text:?}");
-            }
+        for text in [
+            &b""[..],
+            b"(",
+            b"(a text)",
+            b"<p>ok\0</p>",
+            b"\x1b$B%Z!<%8\x1b(B, page\x0c",
+            b"\x1b$)C\x0e\x3b\x71\x0f text",
+            &long,
+            &wide("\n <p>a page in wide characters</p>"),
+            &wide("\u{feff}日本語のページ"),
+            "\u{feff}Grüße".as_bytes(),
+            b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x06\0\0\0",
+        ] {
+            assert!(!is_noise(text), "{text:?}");
         }
     }
 }

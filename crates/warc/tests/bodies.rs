@@ -66,6 +66,18 @@ fn a_body_that_is_stored_decoded_under_the_fields_of_its_encoding_is_taken_as_it
         let block = response(&format!("Content-Encoding: {encoding}\r\nTransfer-Encoding: chunked\r\n"), PAGE);
         assert_eq!(HttpMessage::parse(&block).unwrap().body(1000), Body::Whole(PAGE.into()), "{encoding}");
     }
+    // Some writers join the chunks, and leave the packing.
+    for encoding in ["gzip", "deflate", "br", "zstd"] {
+        for fields in [
+            format!("Content-Encoding: {encoding}\r\nTransfer-Encoding: chunked\r\n"),
+            format!("Transfer-Encoding: {encoding}, chunked\r\n"),
+        ] {
+            let block = response(&fields, &encoded(encoding));
+            assert_eq!(HttpMessage::parse(&block).unwrap().body(1000), Body::Whole(PAGE.into()), "{fields}");
+        }
+    }
+    let block = response("Content-Encoding: br, gzip\r\n", &encoded("br"));
+    assert_eq!(HttpMessage::parse(&block).unwrap().body(1000), Body::Whole(PAGE.into()));
 }
 
 #[test]

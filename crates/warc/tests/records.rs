@@ -392,6 +392,34 @@ fn a_length_that_is_no_number_costs_nothing_where_the_block_has_its_digest() {
 }
 
 #[test]
+fn no_record_is_lost_behind_a_damaged_member_of_line_ends() {
+    for (n, cut) in [100, 5_000, 1_000_000].into_iter().flat_map(|n| [4, 9, 20].map(|cut| (n, cut))) {
+        let blank = packed(Packing::Gzip, &vec![b'\n'; n]);
+        let of = |n: usize| packed(Packing::Gzip, &record(n, b"block"));
+        let file = [of(0), blank[..blank.len() - cut].to_vec(), of(1), of(2)].concat();
+        let seen = whole(&file, Packing::Gzip);
+        let sound: Vec<_> = ids(&seen).into_iter().flatten().collect();
+        assert_eq!(sound, ["<0>", "<1>", "<2>"], "{n} line ends, {cut} bytes are missing");
+    }
+}
+
+#[test]
+fn a_record_is_alone_whatever_the_number_of_line_ends_behind_it() {
+    for (packing, n) in [Packing::Plain, Packing::Gzip].into_iter().flat_map(|p| [2, 70_000, 1 << 20].map(|n| (p, n))) {
+        let blank = vec![b'\n'; n];
+        let pieces = [0, 1].map(|at| packed(packing, &[&record(at, b"block")[..], &blank].concat()));
+        let file = pieces.concat();
+        let mut records = Records::new(Slice::new(&file), packing, RecordLimits::default());
+        let mut alone = Vec::new();
+        while let Some(Next::Record(record)) = records.next_record().unwrap() {
+            alone.push(record.alone.unwrap());
+        }
+        let end = pieces[0].len() as u64;
+        assert_eq!(alone, [(0, end), (end, file.len() as u64)], "{packing:?}, {n} line ends");
+    }
+}
+
+#[test]
 fn line_ends_of_any_number_lie_between_records_and_are_not_held() {
     for (packing, end) in
         [Packing::Plain, Packing::Gzip, Packing::Zstd].into_iter().flat_map(|p| [(p, "\n"), (p, "\r\n")])

@@ -89,16 +89,20 @@ function documentLink(id) {
   return link;
 }
 
-// The field shows an id, and would take line ends out of it.
+// The field takes line ends out of an id that it shows.
+let asked = { shown: "", id: "" };
+const askedId = () => ($("address").value === asked.shown ? asked.id : $("address").value);
+
 function askAbout(id) {
   choose("address");
   $("address").value = id;
-  busy($("search"), () => search({ document_id: id }));
+  asked = { shown: $("address").value, id };
+  busy($("search"), search);
 }
 
 function question() {
   if (chosen() === "text") return { text: $("text").value };
-  if (chosen() === "address") return { document_id: $("address").value };
+  if (chosen() === "address") return { document_id: askedId() };
   const sketch = $("sketch").value.trim();
   const fingerprint = $("fingerprint").value.trim();
   return sketch ? { fingerprint, sketch } : { fingerprint };
@@ -122,9 +126,10 @@ function clear() {
   $("matches").hidden = $("comparison").hidden = true;
 }
 
-async function search(asked = question()) {
+async function search() {
   if ($("token").value) token = $("token").value.trim();
   clear();
+  const asked = question();
   const answer = await post("query", asked);
   const id = new URLSearchParams(location.search).get("id");
   const asks = asked.document_id ?? null;
@@ -243,7 +248,7 @@ for (const input of document.querySelectorAll("input[name=kind]")) {
 }
 $("ask").addEventListener("submit", (event) => {
   event.preventDefault();
-  busy($("search"), () => search());
+  busy($("search"), search);
 });
 $("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) $("ask").requestSubmit();
@@ -258,6 +263,7 @@ function askOfAddress() {
 window.addEventListener("popstate", () => {
   if (askOfAddress()) return;
   clear();
+  show("problem");
   choose("text");
   $("address").value = "";
 });
