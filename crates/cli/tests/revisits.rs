@@ -340,6 +340,35 @@ fn the_corpus_has_the_record_with_the_text_of_a_revisited_page() {
 }
 
 #[test]
+fn the_corpus_has_no_other_text_of_a_revisited_page_whose_night_was_replaced() {
+    let night = Night::new("");
+    let [first, second] = [text(1, 80), text(2, 80)];
+    run(&night, NIGHTS[0], &[page(A, &first), page(B, &text(3, 80))]);
+    run(&night, NIGHTS[1], &[revisit(A, None), page(C, &first)]);
+    assert_eq!(decided(&night, NIGHTS[1], C)[..2], ["drop", A]);
+    let corpus = |args: &[&str], output: &str| filtered(&night, &[&["--corpus"], args].concat(), output);
+    let replace = |records: &[Vec<u8>]| {
+        write(&night, NIGHTS[0], "a.warc.gz", records);
+        night.run(NIGHTS[0], &["--no-breakers", "--replace"]).expect_success();
+    };
+    // The page has its text still, whatever else has changed in the night.
+    replace(&[page(A, &first), page(B, &text(4, 80))]);
+    let same = corpus(&[], "same").expect_success();
+    assert!(same.stderr.contains("it is stale"), "{}", same.stderr);
+    assert!(has(&night, &format!("same/dt={}/a.warc.gz", NIGHTS[0])));
+    assert!(records_of(&night, &format!("same/dt={}/a.warc.gz", NIGHTS[0])).starts_with(&page(A, &first)));
+    // Another text is not that of the revisit, for which a copy was dropped.
+    replace(&[page(A, &second), page(B, &text(4, 80))]);
+    expect(&corpus(&[], "gone"), 66, &[A]);
+    let allowed = corpus(&["--allow-gone"], "allowed").expect_success().json();
+    assert_eq!((&allowed["n_gone"], &allowed["n_keep"]), (&json!(1), &json!(1)), "{allowed}");
+    // Once the later night is decided anew, it has the page's new text.
+    nearprint_in(night.path(), &["run", "--config", "job.toml", "--stale", "--no-breakers"]).expect_success();
+    let mended = corpus(&[], "mended").expect_success().json();
+    assert_eq!((&mended["n_gone"], &mended["n_keep"]), (&Value::Null, &json!(3)), "{mended}");
+}
+
+#[test]
 fn a_text_that_only_forgotten_nights_had_is_named_before_the_corpus_is_written() {
     let night = Night::new("keep_nights = 2\n");
     run(&night, NIGHTS[0], &[page(A, &text(1, 80))]);

@@ -341,6 +341,26 @@ fn html_files_are_documents_by_their_paths_and_filter_copies_those_that_are_kept
 }
 
 #[test]
+fn an_html_file_that_is_packed_in_a_way_that_is_not_read_is_a_bad_file_and_no_page() {
+    let bzip2 = b"BZh91AY&SY\x01\x02\x03".to_vec();
+    let xz = b"\xfd7zXZ\0\0\x04".to_vec();
+    let files = [
+        ("a.html", bzip2.clone()),
+        ("b.html", xz.clone()),
+        ("c.htm", b"Obj\x01\x02".to_vec()),
+        ("d.html.gz", gzip(&bzip2)),
+    ];
+    for (name, bytes) in files {
+        let night = Night::new("");
+        write(&night, name, &bytes);
+        write(&night, "page.html", html(&text(1, 80)).as_bytes());
+        expect(&night.run(DT, &[]), 65, &[name]);
+        let done = night.run(DT, &["--max-bad-files", "1"]).expect_success().json();
+        assert_eq!((&done["n_documents"], &done["n_bad_files"]), (&json!(1), &json!(1)), "{name}");
+    }
+}
+
+#[test]
 fn the_ids_of_html_files_are_those_of_the_run_wherever_the_job_has_its_documents_now() {
     let night = Night::new("");
     write(&night, "1.html", html(&text(1, 80)).as_bytes());

@@ -62,7 +62,25 @@ const FOREIGN: [Foreign; 16] = [
         remedy: PARQUET,
         command: "python3 -c \"import pyarrow.orc as o, pyarrow.parquet as p; p.write_table(o.read_table('OLD'), 'NEW')\"",
     },
-    Foreign { name: "bzip2", endings: &["bz2"], begins: &[b"BZh"], remedy: PACKED, command: "bzcat OLD | gzip > NEW" },
+    Foreign {
+        name: "bzip2",
+        endings: &["bz2"],
+        // The longer ones are no beginnings of notes.
+        begins: &[
+            b"BZh",
+            b"BZh11AY&SY",
+            b"BZh21AY&SY",
+            b"BZh31AY&SY",
+            b"BZh41AY&SY",
+            b"BZh51AY&SY",
+            b"BZh61AY&SY",
+            b"BZh71AY&SY",
+            b"BZh81AY&SY",
+            b"BZh91AY&SY",
+        ],
+        remedy: PACKED,
+        command: "bzcat OLD | gzip > NEW",
+    },
     Foreign {
         name: "XZ",
         endings: &["xz", "lzma"],
@@ -213,19 +231,33 @@ impl Foreign {
         self.name == "ARC"
     }
 
+    /// Returns the reason why a packed file is refused that holds this format where a page should be.
+    pub fn within(self) -> String {
+        format!("it holds {}, and no page: unpack it, and give the page", self.name)
+    }
+
     /// Returns the reason why a file of this format is refused, and the remedy.
     pub fn reason(self, url: &str) -> String {
         let (packing, plain) = Packing::split(url);
-        let stem = plain.rsplit_once('.').filter(|(_, name)| !name.contains('/')).map_or(plain, |(stem, _)| stem);
+        let is_named = ending(url).is_some_and(|ending| self.endings.contains(&&*ending));
+        let bare = plain.rsplit_once('.').filter(|(_, name)| !name.contains('/')).map_or(plain, |(stem, _)| stem);
+        // If the name does not say the packing, its ending is that of what is in it.
+        let stem = if self.is_packing() && !is_named { plain } else { bare };
         let (remedy, new_ending) = self.remedy;
         let mut new = format!("{stem}.{new_ending}");
+        let (mut remedy, has_format) = (remedy.to_owned(), ending(stem).is_some());
+        if self.is_packing() && !has_format {
+            remedy += " under the name of its format";
+            new = format!("{stem}.jsonl.{new_ending}");
+        }
         if self.command == RENAME && packing != Packing::Plain {
             new = format!("{new}.{}", packing.ending());
         }
         if self.remedy == PACKED && ending(stem).as_deref() == Some("parquet") {
             // Parquet is packed within.
+            let new = if is_named { stem.to_owned() } else { format!("{bare}.unpacked.parquet") };
             let command =
-                self.command.replace(" | gzip", "").replace("NEW", &quoted(stem)).replace("OLD", &quoted(url));
+                self.command.replace(" | gzip", "").replace("NEW", &quoted(&new)).replace("OLD", &quoted(url));
             return format!("it is {}, which is not read: unpack it, and move it away: {command}", self.name);
         }
         let away = if self.command == RENAME { "" } else { ", and move it away" };
@@ -294,10 +326,26 @@ mod tests {
         assert!(said.ends_with("duckdb -c \"COPY (FROM read_csv('x y/a.csv')) TO 'x y/a.parquet'\""), "{said}");
         let said = by_name("it's/a.feather").unwrap().reason("it's/a.feather");
         assert!(said.ends_with("and move it away"), "no command is better than one that does not run: {said}");
-        for (url, new) in
-            [("a.d/b.jl.gz", "a.d/b.jsonl.gz"), ("b.jsonl.bz2", "b.jsonl.gz"), ("b.html.gzip", "b.html.gz")]
-        {
+        for (url, new) in [
+            ("a.d/b.jl.gz", "a.d/b.jsonl.gz"),
+            ("b.jsonl.bz2", "b.jsonl.gz"),
+            ("b.html.gzip", "b.html.gz"),
+            (
+                "dt=1.2/pages.bz2",
+                "under the name of its format, and move it away, for example with: bzcat dt=1.2/pages.bz2 | gzip > dt=1.2/pages.jsonl.gz",
+            ),
+            ("b.parquet.bz2", "bzcat b.parquet.bz2 > b.parquet"),
+        ] {
             let said = by_name(url).unwrap().reason(url);
+            assert!(said.ends_with(new), "{said}");
+        }
+        // What is packed by another packing than its name says keeps the ending of its format.
+        for (url, new) in [
+            ("b.jsonl", "bzcat b.jsonl | gzip > b.jsonl.gz"),
+            ("b.html", "bzcat b.html | gzip > b.html.gz"),
+            ("b.parquet", "bzcat b.parquet > b.unpacked.parquet"),
+        ] {
+            let said = by_beginning(b"BZh91AY&SY").unwrap().reason(url);
             assert!(said.ends_with(new), "{said}");
         }
         let said = by_name("old/a.arc.gz").unwrap().reason("old/a.arc.gz");

@@ -1,5 +1,6 @@
 //! Which rows of which nights are in the corpus, and which ones a night adds to it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -11,6 +12,7 @@ use nearprint_parquet::schema::DOC_ID;
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, blocking, in_memory};
+use nearprint_store::Store;
 
 use super::histories::{DecidedNight, Decision, Footers, Histories, History, State};
 use super::request::REMOVED;
@@ -94,8 +96,9 @@ pub enum Taken {
     /// The newest kept state of each document.
     Corpus,
     /// What the newest night adds to the corpus and takes away from it. If that is stale, it does not know which texts
-    /// are the same as before, so all of its recrawled documents are taken away and added.
-    New { is_stale: bool },
+    /// are the same as before, so all of its recrawled documents are taken away and added. If the store has forgotten nights, earlier
+    /// states of recrawled documents may be gone with them.
+    New { is_stale: bool, has_forgotten: bool },
 }
 
 /// What is taken of the nights.
@@ -117,12 +120,13 @@ pub struct WithoutRecord {
     pub id: String,
 }
 
-/// Decides about all rows of the nights, which are ascending by date.
+/// Decides about all rows of the nights of a store, which are ascending by date.
 ///
 /// # Errors
-/// A file of decisions is damaged or cannot be read; the memory limit does not allow the fates; the newest night does not
-/// know which documents are new.
+/// A file of decisions or of the store is damaged or cannot be read; the memory limit does not allow the fates; the newest night does
+/// not know which documents are new.
 pub async fn choose(
+    store: &Store,
     nights: &[DecidedNight],
     taken: Taken,
     resources: &Resources,
@@ -138,51 +142,112 @@ pub async fn choose(
     }
     progress.start("corpus", "decisions", n_all);
     let (progress, temp) = (progress.clone(), temp.to_path_buf());
-    let max_bytes = resources.counted_bytes();
-    blocking("corpus", move || decide_all(footers, &n_rows, taken, temp, max_bytes, &progress)).await
+    let (max_bytes, decided) = (resources.counted_bytes(), nights.to_vec());
+    let decide = move || decide_all(footers, (&decided, &n_rows), taken, temp, max_bytes, &progress);
+    let (mut choice, unsure) = blocking("corpus", decide).await?;
+    for some in unsure.chunks(COMPARED_AT_ONCE) {
+        compare(store, nights, some, &mut choice).await?;
+    }
+    choice.without_record.sort_unstable();
+    Ok(choice)
+}
+
+/// A document that the corpus has by a revisit record, of which it is not known yet which other record has its text.
+struct Unsure {
+    id: String,
+    verdict: Verdict,
+    states: Vec<State>,
+    /// The states whose records may have the text, the newest first.
+    may_have_text: Vec<State>,
+}
+
+impl Unsure {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.id.len() + (self.states.len() + self.may_have_text.len()) * size_of::<State>()
+    }
+}
+
+/// The number of documents whose texts are compared at the same time.
+const COMPARED_AT_ONCE: usize = 256;
+
+/// Finds the records with the texts of some documents by the hashes that the store has, and decides about their rows.
+async fn compare(store: &Store, nights: &[DecidedNight], unsure: &[Unsure], choice: &mut Choice) -> Result<()> {
+    let ids: Vec<&str> = unsure.iter().map(|document| document.id.as_str()).collect();
+    let stored = store.states(&ids).await?;
+    let hashes: HashMap<(&str, &str), [u8; 16]> =
+        stored.iter().filter_map(|state| Some(((state.id.as_str(), state.dt.as_str()), state.text_hash()?))).collect();
+    for document in unsure {
+        let hash = |state: &State| hashes.get(&(document.id.as_str(), nights.get(state.night)?.dt.as_str()));
+        let now = document.verdict.newest.as_ref().and_then(|(now, _)| hash(now));
+        let has_text = |state: &&State| now.is_some() && hash(state) == now;
+        let written = document.may_have_text.iter().find(has_text).copied();
+        let verdict = Verdict { written, ..document.verdict };
+        choice.settle(&document.id, &document.states, &verdict)?;
+    }
+    Ok(())
 }
 
 fn decide_all(
     footers: Footers,
-    n_rows: &[u64],
+    (nights, n_rows): (&[DecidedNight], &[u64]),
     taken: Taken,
     temp: PathBuf,
     max_bytes: usize,
     progress: &Progress,
-) -> Result<Choice> {
-    let mut fates: Vec<NightFates> = n_rows.iter().map(|&n| NightFates::new(n)).collect();
+) -> Result<(Choice, Vec<Unsure>)> {
+    let fates = n_rows.iter().map(|&n| NightFates::new(n)).collect();
+    let mut choice = Choice { fates, removed: None, without_record: Vec::new() };
     let mut removed = matches!(taken, Taken::New { .. }).then(|| Removed::new(&temp));
-    let (mut without_record, mut bytes) = (Vec::new(), 0);
+    let (mut unsure, mut bytes): (Vec<Unsure>, usize) = (Vec::new(), 0);
     let mut histories = Histories::new(footers)?;
     while let Some((id, history)) = histories.next_document()? {
-        let verdict = Verdict::of(history, n_rows.len(), taken);
-        for state in history.states() {
-            if let Some(night) = fates.get_mut(state.night) {
-                night.set(state.row, verdict.fate(state));
-            }
-        }
+        let mut verdict = Verdict::of(history, n_rows.len(), taken);
         if let (Some(decision), Some(removed)) = (verdict.removed, &mut removed) {
             removed.add(id, decision)?;
         }
-        if let Some(day) = verdict.without_record(id)? {
-            bytes += id.len() + size_of::<WithoutRecord>();
-            if bytes > max_bytes {
-                return Err(Fault::resources("the documents whose texts are in no record do not fit".to_owned()));
-            }
-            without_record.push(WithoutRecord { day, id: id.to_owned() });
-        }
         progress.advance(history.states().len() as u64);
+        let may_have_text = verdict.may_have_text(history);
+        match may_have_text.first() {
+            Some(&first) if !verdict.is_sure(first, nights) => {
+                let document = Unsure { id: id.to_owned(), verdict, states: history.states().to_vec(), may_have_text };
+                bytes += document.bytes();
+                unsure.push(document);
+            }
+            first => {
+                verdict.written = first.copied();
+                bytes += choice.settle(id, history.states(), &verdict)?;
+            }
+        }
+        if bytes > max_bytes {
+            return Err(Fault::resources(
+                "the documents whose texts are in records of other nights do not fit".to_owned(),
+            ));
+        }
     }
-    without_record.sort_unstable();
-    let removed = removed.map(Removed::finish).transpose()?;
-    Ok(Choice { fates, removed, without_record })
+    choice.removed = removed.map(Removed::finish).transpose()?;
+    Ok((choice, unsure))
+}
+
+impl Choice {
+    /// Sets the fates of all states of a document. If no record has its text, it is listed; returns the bytes that this takes.
+    fn settle(&mut self, id: &str, states: &[State], verdict: &Verdict) -> Result<usize> {
+        for state in states {
+            if let Some(night) = self.fates.get_mut(state.night) {
+                night.set(state.row, verdict.fate(state));
+            }
+        }
+        let Some(day) = verdict.without_record(id)? else { return Ok(0) };
+        self.without_record.push(WithoutRecord { day, id: id.to_owned() });
+        Ok(id.len() + size_of::<WithoutRecord>())
+    }
 }
 
 /// What becomes of a document.
+#[derive(Clone, Copy)]
 struct Verdict {
     /// The newest state, and its fate. All other states are replaced.
     newest: Option<(State, Fate)>,
-    /// The state whose record is written, if the newest one is to be kept and a night has the record.
+    /// The state whose record is written, if the newest one is to be kept and a night has the record; once that is known.
     written: Option<State>,
     /// What the document is now, if it is to be taken away.
     removed: Option<Decision>,
@@ -193,11 +258,14 @@ impl Verdict {
         let Some(now) = history.after(n_nights) else { return Self { newest: None, written: None, removed: None } };
         let (is_new, removed) = match taken {
             Taken::Corpus => (true, None),
-            Taken::New { is_stale } => {
+            Taken::New { is_stale, has_forgotten } => {
                 let before = history.after(n_nights.saturating_sub(1));
                 let was_kept = before.is_some_and(|before| before.decision == Decision::Keep);
                 let is_changed = now.night + 1 == n_nights && (is_stale || !now.is_same);
-                let goes = was_kept && (is_changed || now.decision != Decision::Keep);
+                // What a document was in a night that the store has forgotten, nobody knows any more.
+                let is_forgotten = has_forgotten && before.is_none() && now.is_recrawl;
+                let may_be_held = was_kept || (is_forgotten && now.decision != Decision::Keep);
+                let goes = may_be_held && (is_changed || now.decision != Decision::Keep);
                 (!was_kept || is_changed, goes.then_some(now.decision))
             }
         };
@@ -207,8 +275,23 @@ impl Verdict {
             Decision::Drop => Fate::Drop,
             Decision::Skip => Fate::Skip,
         };
-        let written = if fate == Fate::Keep { history.with_text(now) } else { None };
-        Self { newest: Some((now, fate)), written, removed }
+        Self { newest: Some((now, fate)), written: None, removed }
+    }
+
+    /// Returns the states of the document whose records may have the text that is to be written, the newest first.
+    fn may_have_text(&self, history: &History) -> Vec<State> {
+        match self.newest {
+            Some((now, Fate::Keep)) => history.with_text(now).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns whether the record of a state has the text: the night of the newest state was made with that of the other one as it is
+    /// now.
+    fn is_sure(&self, other: State, nights: &[DecidedNight]) -> bool {
+        let of = |state: State| nights.get(state.night);
+        let newest = self.newest.and_then(|(now, _)| of(now));
+        newest.zip(of(other)).is_some_and(|(newest, other)| newest.knows(other))
     }
 
     /// Returns the day since which a document has had its text, if that is to be written and no night has a record with it.

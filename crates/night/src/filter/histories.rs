@@ -3,8 +3,8 @@
 //! The files of decisions are sorted by id, so a merge reads all of them side by side, and no map of all ids is needed.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, Date32Array, StringArray};
@@ -67,6 +67,8 @@ pub struct State {
     pub decision: Decision,
     /// The earlier state has the same text, according to the night. Known of the newest night, if that was asked for.
     pub is_same: bool,
+    /// The night has found an earlier state, which nights that the store has forgotten since may have had. Known as `is_same` is.
+    pub is_recrawl: bool,
     /// The record of the night is a revisit, and has no text.
     pub is_revisit: bool,
     /// The day of the night since which the document has had its text. Known if a night has revisits.
@@ -95,13 +97,14 @@ impl History {
         &self.states
     }
 
-    /// Returns the state whose record has the text of a state: of a revisit, an earlier one with the same text. `None` means
-    /// that none of these nights has such a record.
-    pub fn with_text(&self, state: State) -> Option<State> {
-        let has_text = |other: &&State| {
-            other.night <= state.night && !other.is_revisit && other.last_changed == state.last_changed
+    /// Returns the states whose records may have the text of a state, the newest first: those since which it has not changed, of a
+    /// revisit earlier ones. A night that was replaced since then may have another text under that date.
+    pub fn with_text(&self, state: State) -> impl Iterator<Item = State> {
+        let has_text = move |other: &State| match state.is_revisit {
+            true => other.night <= state.night && !other.is_revisit && other.last_changed == state.last_changed,
+            false => other.night == state.night,
         };
-        if state.is_revisit { self.states.iter().rfind(has_text).copied() } else { Some(state) }
+        self.states.iter().rev().copied().filter(has_text)
     }
 
     /// Returns the newest state as the first `n_nights` nights decided about it: the corpus has it if that is to keep
@@ -119,6 +122,10 @@ impl History {
 pub struct DecidedNight {
     pub dt: String,
     pub decisions: Vec<InputFile>,
+    /// The name of the night's run among those that nights were joined with.
+    run: String,
+    /// The runs that the night was joined with, if it has revisits.
+    joined: HashSet<String>,
     /// The number of documents whose records are revisits.
     pub n_revisits: u64,
     /// The number of stubs. They are no states of their pages.
@@ -132,7 +139,14 @@ impl DecidedNight {
         let (decisions, redecided) = (files.decisions.clone(), files.redecided.clone());
         let counts = &files.manifest.counts;
         let (n_revisits, n_stubs) = (counts.documents.n_revisits, counts.n_stubs());
-        Self { dt: night.dt.clone(), decisions, n_revisits, n_stubs, redecided }
+        let joined = if n_revisits > 0 { files.manifest.joined.iter().cloned().collect() } else { HashSet::new() };
+        let run = night.joined_as().to_owned();
+        Self { dt: night.dt.clone(), decisions, run, joined, n_revisits, n_stubs, redecided }
+    }
+
+    /// Returns whether this night was made with another one as that is now, or is it.
+    pub fn knows(&self, other: &Self) -> bool {
+        self.dt == other.dt || self.joined.contains(&other.run)
     }
 }
 
@@ -322,14 +336,15 @@ impl Source {
         let decision = Decision::parse(self.batch.decisions.value(self.at), self.url())?;
         match &self.batch.of {
             None => {
-                let is_same = self.batch.recrawl.as_ref().is_some_and(|recrawl| recrawl.value(self.at) == "same");
+                let recrawl = self.batch.recrawl.as_ref().map(|recrawl| recrawl.value(self.at));
+                let (is_same, is_recrawl) = (recrawl == Some("same"), recrawl.is_some_and(|recrawl| recrawl != "new"));
                 let revisit = self.batch.revisit.as_ref().filter(|revisit| revisit.is_valid(self.at));
                 let is_revisit = revisit.is_some_and(|revisit| revisit.value(self.at));
                 let dates = self.batch.last_changed.as_ref().filter(|dates| dates.is_valid(self.at));
                 // Where a state has no date, as all of release 0.2.0, it is that of its night.
                 let last_changed = dates.map_or(self.days[self.night], |dates| Some(dates.value(self.at)));
                 let (night, row) = (self.night, self.row);
-                history.states.push(State { night, row, decision, is_same, is_revisit, last_changed });
+                history.states.push(State { night, row, decision, is_same, is_recrawl, is_revisit, last_changed });
             }
             // States of nights that the store dropped or forgot are gone.
             Some(of) => {
@@ -459,8 +474,8 @@ mod tests {
     #[test]
     fn what_was_decided_anew_counts_for_its_state_and_from_its_night_on() {
         let state = |night, decision| {
-            let (is_same, is_revisit, last_changed) = (false, false, None);
-            State { night, row: 0, decision, is_same, is_revisit, last_changed }
+            let (is_same, is_recrawl, is_revisit, last_changed) = (false, false, false, None);
+            State { night, row: 0, decision, is_same, is_recrawl, is_revisit, last_changed }
         };
         let anew = |night, of, decision| Redecision { night, of, decision };
         let history = History {

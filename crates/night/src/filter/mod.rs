@@ -57,7 +57,7 @@ pub async fn filter(
         nights.iter().zip(&published).map(|(night, files)| DecidedNight::of(night, files)).collect();
     let temp = resources.temp_dir()?;
     let choice = match taken(&request.selection, &store, &nights) {
-        Some(taken) => Some(choose(&decided, taken, resources, temp.path(), progress).await?),
+        Some(taken) => Some(choose(&store, &decided, taken, resources, temp.path(), progress).await?),
         None => None,
     };
     let (fates, removed, without_record) = match choice {
@@ -137,7 +137,7 @@ fn refuse_without_record(documents: &[WithoutRecord]) -> Result<()> {
     };
     let reason = format!("no night of the store has a record with the text of {kept}: {}", examples.join(", "));
     let remedy = words![
-        "the nights that had the texts are forgotten, or another page has them: write all other documents, and list these in _gone, with ",
+        "the nights that had the texts are forgotten or have other ones now, or another page has them: write all other documents, and list these in _gone, with ",
         key("allow_gone")
     ];
     Err(Fault::new(ErrorKind::InputMissing, reason).remedy(remedy))
@@ -149,7 +149,8 @@ fn taken(selection: &Selection, store: &Store, nights: &[&Night]) -> Option<Take
         Selection::Nights { .. } => None,
         Selection::Corpus { .. } => Some(Taken::Corpus),
         Selection::New { .. } => {
-            Some(Taken::New { is_stale: nights.last().is_some_and(|night| store.is_stale(night)) })
+            let is_stale = nights.last().is_some_and(|night| store.is_stale(night));
+            Some(Taken::New { is_stale, has_forgotten: store.forgotten().is_some() })
         }
     }
 }

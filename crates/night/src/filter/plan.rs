@@ -71,6 +71,13 @@ pub async fn plan_all(
                 names.iter().map(String::as_str).chain([SUCCESS]).map(|name| format!("dt={}/{name}", night.dt)),
             ),
         }
+        let stale = store.is_stale(night);
+        if stale {
+            tracing::warn!(
+                night = night.dt,
+                "it is stale: a night before it was added, replaced or dropped; `run --stale` decides it anew"
+            );
+        }
         if !request.needs(fates.as_ref(), is_newest) {
             continue;
         }
@@ -78,13 +85,6 @@ pub async fn plan_all(
         let is_gone = !lost_here.is_empty() && request.may_lack(is_newest);
         if !is_gone {
             lost.add(&night.dt, lost_here, inputs.len());
-        }
-        let stale = store.is_stale(night);
-        if stale {
-            tracing::warn!(
-                night = night.dt,
-                "it is stale: a night before it was added, replaced or dropped; `run --stale` decides it anew"
-            );
         }
         let (columns, max_doc_bytes) = request.source.as_read(&published.manifest, base.as_ref());
         planned.push(Planned {
