@@ -71,6 +71,12 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
+/// Returns the bytes behind the empty lines with which they begin.
+pub fn behind_empty_lines(bytes: &[u8]) -> &[u8] {
+    let n_line_ends = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+    &bytes[n_line_ends..]
+}
+
 /// Returns where the header ends that begins the bytes: the offset behind its empty line.
 pub fn header_end(bytes: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', bytes).find_map(|at| match &bytes[at + 1..] {

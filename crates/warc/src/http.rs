@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::fields::{Fields, header_end, lines};
+use crate::fields::{Fields, behind_empty_lines, header_end, lines};
 use crate::unpack::{self, Fault};
 
 /// An HTTP message as it was stored.
@@ -42,8 +42,7 @@ impl<'a> HttpMessage<'a> {
 
     fn first(block: &'a [u8]) -> Option<Self> {
         // The reason behind the status may be in any character set. Empty lines before it are passed over.
-        let n_line_ends = block.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        let block = &block[n_line_ends..];
+        let block = behind_empty_lines(block);
         let (name, first_line) = lines(block).next()?.split_first_chunk::<5>()?;
         if !name.eq_ignore_ascii_case(b"HTTP/") {
             return None;

@@ -90,8 +90,6 @@ const STEP_BYTES: usize = 64 << 10;
 /// The size of the window above which it is made smaller when it can be.
 const KEPT_WINDOW_BYTES: usize = 4 << 20;
 
-/// The line ends behind a record that are held with it.
-const LINE_ENDS: usize = 64 << 10;
 /// The bytes behind the block of a record in which its member may end.
 const MEMBER_END_BYTES: usize = 64;
 /// The bytes of a member by which it is told whether a record holds it.
@@ -284,6 +282,7 @@ impl<P: Pieces> Records<P> {
             Err(damage) => {
                 self.is_damaged = true;
                 let damage = if self.ends_with_bad_member(damage)? { Damage::BadMember } else { damage };
+                // That a plain file ends within what is damaged may show only behind it.
                 let cut = self.is_cut(damage) | self.pass_over(damage)? | self.is_cut(damage);
                 // If something follows, the length or the member was damaged, not the end of the file.
                 let cut_off = cut && self.at == self.end && self.stop == Some(Stop::End);
@@ -560,8 +559,7 @@ impl<P: Pieces> Records<P> {
 
     /// Returns the size of the block if it ends at the next header, or where there are no more bytes, and may be held.
     fn block_to_next_header(&mut self, header_bytes: usize) -> Result<Option<usize>> {
-        // A limit beyond the memory is none.
-        let max_block = usize::try_from(self.limits.max_block_bytes).unwrap_or(usize::MAX);
+        let max_block = self.max_block();
         let most = max_block.saturating_add(header_bytes + MAX_HEADER_BYTES);
         let mut wanted = header_bytes + MAX_HEADER_BYTES;
         let next = loop {
@@ -576,6 +574,11 @@ impl<P: Pieces> Records<P> {
         };
         let block = self.window[self.at + header_bytes..next].strip_suffix(b"\r\n\r\n").map(<[u8]>::len);
         Ok(block.filter(|&block| block <= max_block))
+    }
+
+    fn max_block(&self) -> usize {
+        // A limit beyond the memory is none.
+        usize::try_from(self.limits.max_block_bytes).unwrap_or(usize::MAX)
     }
 
     /// Returns how many of the members in `starts` begin before a place in the window. They are told by their number:
@@ -619,13 +622,9 @@ impl<P: Pieces> Records<P> {
     fn find_end(&mut self, mut bytes: usize, position: u64) -> Result<std::result::Result<End, Damage>> {
         // A frame of zstd may have no checksum.
         let has_checksum = self.packing == Packing::Gzip;
-        let behind = bytes;
+        let (behind, most) = (bytes, self.max_block());
         let n_passed = self.n_starts_before(self.at + bytes);
         loop {
-            if bytes - behind >= LINE_ENDS {
-                self.cut_out(self.at + behind..self.at + bytes);
-                bytes = behind;
-            }
             let more = self.fill(bytes + 1)?;
             let here = self.at + bytes;
             let first = self.n_starts_before(here).max(n_passed);
@@ -640,7 +639,8 @@ impl<P: Pieces> Records<P> {
                     let alone = (self.n_in_member == 0).then(|| (from, self.members.ended()));
                     return Ok(Ok(End { bytes, alone, has_checksum }));
                 }
-                (true, _) if matches!(self.window[here], b'\r' | b'\n') => bytes += 1,
+                // More line ends than a block may have bytes are not held either.
+                (true, _) if matches!(self.window[here], b'\r' | b'\n') && bytes - behind <= most => bytes += 1,
                 (true, _) => break,
             }
         }
@@ -655,15 +655,6 @@ impl<P: Pieces> Records<P> {
         let end = self.before + (self.at + bytes) as u64;
         let alone = (self.packing == Packing::Plain).then_some((position, end));
         Ok(Ok(End { bytes, alone, has_checksum: false }))
-    }
-
-    /// Takes bytes out of the window in which no member begins, as if those before them stood right before what follows.
-    fn cut_out(&mut self, bytes: Range<usize>) {
-        let n = bytes.len();
-        self.starts.iter_mut().filter(|start| start.at >= bytes.end).for_each(|start| start.at -= n);
-        self.window.drain(bytes);
-        self.before += n as u64;
-        self.end -= n;
     }
 
     /// Passes over a block that is too large to be held.

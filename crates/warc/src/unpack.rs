@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::fields::lines;
+use crate::fields::{behind_empty_lines, lines};
 
 /// The bytes with which a member of gzip begins.
 const GZIP: &[u8] = b"\x1f\x8b";
@@ -69,8 +69,7 @@ fn chunk(bytes: &[u8]) -> Option<(usize, usize)> {
 /// the message as it is: it was stored decoded, as one that does not begin as its encoding has it, or the encoding is not known.
 pub fn decode(body: &[u8], encoding: &str, max_bytes: u64) -> Option<Decoded> {
     // Some writers begin a body with empty lines. Bytes of other encodings may begin as these do.
-    let n_line_ends = body.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-    let behind = &body[n_line_ends..];
+    let behind = behind_empty_lines(body);
     let decoded = match encoding {
         "chunked" if chunk(behind).is_some() => join_chunks(behind),
         "gzip" | "x-gzip" if behind.starts_with(GZIP) => unpack_gzip(behind, max_bytes),

@@ -404,6 +404,41 @@ fn no_record_is_lost_behind_a_damaged_member_of_line_ends() {
 }
 
 #[test]
+fn behind_a_record_no_more_line_ends_are_held_than_a_block_may_have_bytes() {
+    let limits = RecordLimits { max_block_bytes: 10_000 };
+    for (packing, n) in [Packing::Plain, Packing::Gzip].into_iter().flat_map(|p| [9_000, 500_000].map(|n| (p, n))) {
+        let blank = vec![b'\n'; n];
+        let records = [record(0, b"a"), record_of_length(1, b"block", 5), blank, record(2, b"c")];
+        let seen = read(&packed(packing, &records.concat()), packing, limits);
+        assert_eq!(ids(&seen), [Ok("<0>"), Ok("<1>"), Ok("<2>")], "{packing:?}, {n}");
+        // Without a digest, a block whose end is not found may be another one.
+        let records = [record(0, b"a"), vec![b'\n'; n], record(2, b"c")];
+        let seen = read(&packed(packing, &records.concat()), packing, limits);
+        let first = if n > 10_000 { Err(Damage::WrongLength) } else { Ok("<0>") };
+        assert_eq!(ids(&seen), [first, Ok("<2>")], "{packing:?}, {n}");
+    }
+}
+
+#[test]
+fn records_within_a_wrong_length_keep_their_places_whatever_line_ends_follow() {
+    // The length of the second record reaches over the two behind it, up to the line ends.
+    let block = [b"a\r\n\r\n".to_vec(), record(2, b"inner"), record(3, b"inner")].concat();
+    let wrong = record(1, &block[..block.len() - 4]);
+    let file = [record(0, b"z"), wrong, vec![b'\n'; 200_000], b"garbage\n".to_vec(), record(4, b"c")].concat();
+    let mut records = Records::new(Slice::new(&file), Packing::Plain, RecordLimits::default());
+    let mut n = 0;
+    while let Some(next) = records.next_record().unwrap() {
+        let Next::Record(record) = next else { continue };
+        let at = usize::try_from(record.position).unwrap();
+        assert!(file[at..].starts_with(b"WARC/1.0"), "{at}");
+        assert!(record.alone.is_none_or(|(start, _)| start == record.position), "{at}");
+        n += 1;
+    }
+    // The second and the fourth end in no other record.
+    assert_eq!(n, 3);
+}
+
+#[test]
 fn a_record_is_alone_whatever_the_number_of_line_ends_behind_it() {
     for (packing, n) in [Packing::Plain, Packing::Gzip].into_iter().flat_map(|p| [2, 70_000, 1 << 20].map(|n| (p, n))) {
         let blank = vec![b'\n'; n];
@@ -420,7 +455,7 @@ fn a_record_is_alone_whatever_the_number_of_line_ends_behind_it() {
 }
 
 #[test]
-fn line_ends_of_any_number_lie_between_records_and_are_not_held() {
+fn line_ends_of_any_number_lie_between_records() {
     for (packing, end) in
         [Packing::Plain, Packing::Gzip, Packing::Zstd].into_iter().flat_map(|p| [(p, "\n"), (p, "\r\n")])
     {
