@@ -369,6 +369,21 @@ fn the_corpus_has_no_other_text_of_a_revisited_page_whose_night_was_replaced() {
 }
 
 #[test]
+fn the_record_with_the_text_of_a_revisited_page_is_found_whatever_dates_later_nights_gave_it() {
+    let night = Night::new("");
+    let first = text(1, 80);
+    run(&night, NIGHTS[1], &[page(A, &first)]);
+    run(&night, NIGHTS[2], &[revisit(A, None)]);
+    write(&night, NIGHTS[0], "a.warc.gz", &[page(A, &first)]);
+    night.run(NIGHTS[0], &["--late", "--no-breakers"]).expect_success();
+    night.run(NIGHTS[1], &["--replace", "--no-breakers"]).expect_success();
+    // The night of the revisit has the text since another night than those that have its record.
+    let done = filtered(&night, &["--corpus"], "corpus").expect_success().json();
+    assert_eq!(done["n_keep"], 1, "{done}");
+    assert_eq!(records_of(&night, &format!("corpus/dt={}/a.warc.gz", NIGHTS[1])), page(A, &first));
+}
+
+#[test]
 fn a_text_that_only_forgotten_nights_had_is_named_before_the_corpus_is_written() {
     let night = Night::new("keep_nights = 2\n");
     run(&night, NIGHTS[0], &[page(A, &text(1, 80))]);

@@ -8,13 +8,14 @@ use arrow::array::{ArrayRef, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use nearprint_documents::Fate;
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::DOC_ID;
-use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
+use nearprint_join::Origin;
+use nearprint_parquet::schema::{DOC_ID, TEXT_HASH};
+use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, StagedFile, fixed};
 use nearprint_pipeline::Resources;
 use nearprint_storage::{Progress, blocking, in_memory};
 use nearprint_store::Store;
 
-use super::histories::{DecidedNight, Decision, Footers, Histories, History, State};
+use super::histories::{DecidedNight, Decision, Footers, Histories, History, State, with_records};
 use super::request::REMOVED;
 
 /// The columns of the ids to take away, sorted by `doc_id`. `decision` is what the document is now: a document to `keep`
@@ -145,9 +146,7 @@ pub async fn choose(
     let (max_bytes, decided) = (resources.counted_bytes(), nights.to_vec());
     let decide = move || decide_all(footers, (&decided, &n_rows), taken, temp, max_bytes, &progress);
     let (mut choice, unsure) = blocking("corpus", decide).await?;
-    for some in unsure.chunks(COMPARED_AT_ONCE) {
-        compare(store, nights, some, &mut choice).await?;
-    }
+    compare(store, nights, &unsure, &mut choice).await?;
     choice.without_record.sort_unstable();
     Ok(choice)
 }
@@ -156,33 +155,42 @@ pub async fn choose(
 struct Unsure {
     id: String,
     verdict: Verdict,
+    /// The newest state: the revisit.
+    now: State,
     states: Vec<State>,
-    /// The states whose records may have the text, the newest first.
-    may_have_text: Vec<State>,
 }
 
 impl Unsure {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.id.len() + (self.states.len() + self.may_have_text.len()) * size_of::<State>()
+        size_of::<Self>() + self.id.len() + self.states.len() * (size_of::<State>() + size_of::<TextOf<'_>>())
     }
 }
 
-/// The number of documents whose texts are compared at the same time.
-const COMPARED_AT_ONCE: usize = 256;
+/// A state by the position of its night and the id of its document, with the hash of its text.
+type TextOf<'a> = ((usize, &'a str), [u8; 16]);
 
 /// Finds the records with the texts of some documents by the hashes that the store has, and decides about their rows.
 async fn compare(store: &Store, nights: &[DecidedNight], unsure: &[Unsure], choice: &mut Choice) -> Result<()> {
-    let ids: Vec<&str> = unsure.iter().map(|document| document.id.as_str()).collect();
-    let stored = store.states(&ids).await?;
-    let hashes: HashMap<(&str, &str), [u8; 16]> =
-        stored.iter().filter_map(|state| Some(((state.id.as_str(), state.dt.as_str()), state.text_hash()?))).collect();
-    for document in unsure {
-        let hash = |state: &State| hashes.get(&(document.id.as_str(), nights.get(state.night)?.dt.as_str()));
-        let now = document.verdict.newest.as_ref().and_then(|(now, _)| hash(now));
-        let has_text = |state: &&State| now.is_some() && hash(state) == now;
-        let written = document.may_have_text.iter().find(has_text).copied();
-        let verdict = Verdict { written, ..document.verdict };
-        choice.settle(&document.id, &document.states, &verdict)?;
+    let mut hashes: HashMap<(usize, &str), [u8; 16]> = HashMap::new();
+    for (at, decided) in nights.iter().enumerate() {
+        let is_asked = |document: &&Unsure| document.states.iter().any(|state| state.night == at);
+        let ids: Vec<&str> = unsure.iter().filter(is_asked).map(|document| document.id.as_str()).collect();
+        let Some(night) = store.night(&decided.dt).filter(|_| !ids.is_empty()) else { continue };
+        for rows in store.all_nights(Origin::OWN).only(&[night]).newest_texts(&ids).await?.stored {
+            let columns = Columns { batch: &rows.batch, file: &decided.dt };
+            let (of_rows, texts) = (columns.strings(DOC_ID)?, columns.bytes::<16>(TEXT_HASH)?);
+            for (row, id) in of_rows.iter().enumerate() {
+                // The documents ascend by id, as their histories did.
+                let known = id.and_then(|id| ids.binary_search(&id).ok()).and_then(|known| ids.get(known));
+                hashes.extend(known.zip(fixed::<16>(texts, row)).map(|(&id, hash)| ((at, id), hash)));
+            }
+        }
+    }
+    for Unsure { id, verdict, now, states } in unsure {
+        let hash = |state: &State| hashes.get(&(state.night, id.as_str()));
+        let text = hash(now);
+        let written = with_records(states, *now).find(|state| text.is_some() && hash(state) == text);
+        choice.settle(id, states, &Verdict { written, ..*verdict })?;
     }
     Ok(())
 }
@@ -205,17 +213,17 @@ fn decide_all(
         if let (Some(decision), Some(removed)) = (verdict.removed, &mut removed) {
             removed.add(id, decision)?;
         }
-        progress.advance(history.states().len() as u64);
-        let may_have_text = verdict.may_have_text(history);
-        match may_have_text.first() {
-            Some(&first) if !verdict.is_sure(first, nights) => {
-                let document = Unsure { id: id.to_owned(), verdict, states: history.states().to_vec(), may_have_text };
+        let states = history.states();
+        progress.advance(states.len() as u64);
+        match verdict.record(states, nights) {
+            Record::Unknown(now) => {
+                let document = Unsure { id: id.to_owned(), verdict, now, states: states.to_vec() };
                 bytes += document.bytes();
                 unsure.push(document);
             }
-            first => {
-                verdict.written = first.copied();
-                bytes += choice.settle(id, history.states(), &verdict)?;
+            Record::Known(written) => {
+                verdict.written = written;
+                bytes += choice.settle(id, states, &verdict)?;
             }
         }
         if bytes > max_bytes {
@@ -240,6 +248,14 @@ impl Choice {
         self.without_record.push(WithoutRecord { day, id: id.to_owned() });
         Ok(id.len() + size_of::<WithoutRecord>())
     }
+}
+
+/// What is known of the record that is to be written of a document.
+enum Record {
+    /// It is that of this state, or none.
+    Known(Option<State>),
+    /// The texts of this state, which is a revisit, and of earlier ones must be compared.
+    Unknown(State),
 }
 
 /// What becomes of a document.
@@ -278,20 +294,24 @@ impl Verdict {
         Self { newest: Some((now, fate)), written: None, removed }
     }
 
-    /// Returns the states of the document whose records may have the text that is to be written, the newest first.
-    fn may_have_text(&self, history: &History) -> Vec<State> {
-        match self.newest {
-            Some((now, Fate::Keep)) => history.with_text(now).collect(),
-            _ => Vec::new(),
+    /// Returns the record with the text that is to be written: of a revisit, that of a state since which the text has not changed, if
+    /// the night of the revisit was made with the state's night as it is now. Where that was made again, only the texts tell.
+    fn record(&self, states: &[State], nights: &[DecidedNight]) -> Record {
+        let now = match self.newest {
+            Some((now, Fate::Keep)) if now.is_revisit => now,
+            Some((now, Fate::Keep)) => return Record::Known(Some(now)),
+            _ => return Record::Known(None),
+        };
+        let knows = |other: &State| {
+            let of = |state: &State| nights.get(state.night);
+            of(&now).zip(of(other)).is_some_and(|(night, other)| night.knows(other))
+        };
+        let mut with_records = with_records(states, now).peekable();
+        if with_records.peek().is_none() {
+            return Record::Known(None);
         }
-    }
-
-    /// Returns whether the record of a state has the text: the night of the newest state was made with that of the other one as it is
-    /// now.
-    fn is_sure(&self, other: State, nights: &[DecidedNight]) -> bool {
-        let of = |state: State| nights.get(state.night);
-        let newest = self.newest.and_then(|(now, _)| of(now));
-        newest.zip(of(other)).is_some_and(|(newest, other)| newest.knows(other))
+        let is_sure = |other: &State| other.last_changed == now.last_changed && knows(other);
+        with_records.find(is_sure).map_or(Record::Unknown(now), |state| Record::Known(Some(state)))
     }
 
     /// Returns the day since which a document has had its text, if that is to be written and no night has a record with it.

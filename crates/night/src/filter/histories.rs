@@ -84,6 +84,11 @@ struct Redecision {
     decision: Decision,
 }
 
+/// Returns those of a document's states that have a record with a text, up to one of them, the newest first.
+pub fn with_records(states: &[State], last: State) -> impl Iterator<Item = State> {
+    states.iter().rev().copied().filter(move |state| state.night <= last.night && !state.is_revisit)
+}
+
 /// All states of a document, and what was decided anew about them.
 #[derive(Debug, Default)]
 pub struct History {
@@ -95,16 +100,6 @@ impl History {
     /// Returns all states, by night.
     pub fn states(&self) -> &[State] {
         &self.states
-    }
-
-    /// Returns the states whose records may have the text of a state, the newest first: those since which it has not changed, of a
-    /// revisit earlier ones. A night that was replaced since then may have another text under that date.
-    pub fn with_text(&self, state: State) -> impl Iterator<Item = State> {
-        let has_text = move |other: &State| match state.is_revisit {
-            true => other.night <= state.night && !other.is_revisit && other.last_changed == state.last_changed,
-            false => other.night == state.night,
-        };
-        self.states.iter().rev().copied().filter(has_text)
     }
 
     /// Returns the newest state as the first `n_nights` nights decided about it: the corpus has it if that is to keep
