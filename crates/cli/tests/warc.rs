@@ -361,6 +361,15 @@ fn an_html_file_that_is_packed_in_a_way_that_is_not_read_is_a_bad_file_and_no_pa
 }
 
 #[test]
+fn a_text_that_begins_as_parquet_does_is_a_page() {
+    let night = Night::new("");
+    write(&night, "a.html", format!("PAR1SH council news: {}", text(1, 80)).as_bytes());
+    assert_eq!(night.run(DT, &[]).expect_success().json()["n_documents"], 1);
+    write(&night, "b.html", b"PAR1 and the footer of a file PAR1");
+    expect(&night.run(DT, &["--replace"]), 65, &["b.html", "Parquet"]);
+}
+
+#[test]
 fn the_ids_of_html_files_are_those_of_the_run_wherever_the_job_has_its_documents_now() {
     let night = Night::new("");
     write(&night, "1.html", html(&text(1, 80)).as_bytes());

@@ -158,6 +158,12 @@ pub fn by_long_beginning(bytes: &[u8]) -> Option<Foreign> {
     if bytes.starts_with(b"PAR1") { Some(UNNAMED_PARQUET) } else { beginning_with(bytes, 4) }
 }
 
+/// Returns the format of a file with this content, which may be text: text may begin as Parquet does, but does not end so too.
+pub fn by_content(bytes: &[u8]) -> Option<Foreign> {
+    let found = by_long_beginning(&bytes[..bytes.len().min(BEGINNING)])?;
+    (found != UNNAMED_PARQUET || bytes.ends_with(b"PAR1")).then_some(found)
+}
+
 /// Returns the format that is not read and that begins with these bytes.
 pub fn by_beginning(bytes: &[u8]) -> Option<Foreign> {
     beginning_with(bytes, 1)
@@ -233,7 +239,8 @@ impl Foreign {
 
     /// Returns the reason why a packed file is refused that holds this format where a page should be.
     pub fn within(self) -> String {
-        format!("it holds {}, and no page: unpack it, and give the page", self.name)
+        let name = self.name.strip_suffix(" by another name").unwrap_or(self.name);
+        format!("it holds {name}, and no page: unpack it, and give the page")
     }
 
     /// Returns the reason why a file of this format is refused, and the remedy.
@@ -245,8 +252,8 @@ impl Foreign {
         let stem = if self.is_packing() && !is_named { plain } else { bare };
         let (remedy, new_ending) = self.remedy;
         let mut new = format!("{stem}.{new_ending}");
-        let (mut remedy, has_format) = (remedy.to_owned(), ending(stem).is_some());
-        if self.is_packing() && !has_format {
+        let mut remedy = remedy.to_owned();
+        if self.is_packing() && ending(stem).is_none() {
             remedy += " under the name of its format";
             new = format!("{stem}.jsonl.{new_ending}");
         }

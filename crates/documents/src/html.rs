@@ -97,9 +97,7 @@ fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> 
     if let Some(reason) = foreign::mispacked(url, bytes.len() as u64, beginning, b"<") {
         return Err(bad_format(url, reason));
     }
-    // A page may begin as the shorter beginnings of other formats do.
-    let foreign = |bytes: &[u8]| foreign::by_long_beginning(&bytes[..bytes.len().min(foreign::BEGINNING)]);
-    if let Some(foreign) = foreign(bytes) {
+    if let Some(foreign) = foreign::by_content(bytes) {
         return Err(bad_format(url, foreign.reason(url)));
     }
     let mut page = Vec::new();
@@ -109,7 +107,7 @@ fn unpacked(url: &str, bytes: &[u8], max_bytes: u64) -> Result<Option<Vec<u8>>> 
         Packing::Plain => read(bytes, max_bytes + 1, &mut page),
     };
     unpacked.map_err(|e| bad_file(url, e))?;
-    if let Some(foreign) = foreign(&page) {
+    if let Some(foreign) = foreign::by_content(&page) {
         return Err(bad_format(url, foreign.within()));
     }
     Ok((page.len() as u64 <= max_bytes).then_some(page))

@@ -64,7 +64,7 @@ pub fn page_of(record: &Record<'_>, warc_id: WarcId, context: &ReadContext, take
     let block = match record.block {
         Block::Held(block) => block,
         Block::TooLarge { beginning, .. } => {
-            if let Some(reason) = no_page(record, beginning, &kind) {
+            if let Err(reason) = described(record, beginning, &kind) {
                 return Page::Passed(reason);
             }
             row.fault = Some(BadReason::TooLarge);
@@ -155,23 +155,36 @@ enum Failed {
     Fault(BadReason),
 }
 
-/// Returns whether the block of a record is an HTTP message, by the fields of the record.
-fn is_http(record: &Record<'_>, kind: &str) -> bool {
-    let declared = record.header.get("content-type");
-    kind == "response" && declared.is_none_or(|kind| media_type(&kind) == "application/http")
+/// What a record says of its content, by its fields and the header with which its block begins.
+struct Described<'a> {
+    /// The HTTP message, if the block is one.
+    message: Option<HttpMessage<'a>>,
+    /// The field that names the media type, and this type.
+    field: Option<Cow<'a, str>>,
+    named: Option<String>,
 }
 
-/// Returns why a record is plainly no page, by its fields and the header with which its block begins.
-fn no_page(record: &Record<'_>, block: &[u8], kind: &str) -> Option<PassedReason> {
-    let is_http = is_http(record, kind);
-    let named = match HttpMessage::parse(block).filter(|_| is_http) {
-        Some(message) if !(200..300).contains(&message.status) => return Some(PassedReason::HttpStatus),
-        Some(message) => content_type(&message).as_deref().and_then(named_type),
-        None if is_http => return Some(PassedReason::ContentType),
-        None => record.header.get("content-type").as_deref().map(media_type),
+/// Returns what a record says of its content, unless that is plainly no page. The block may be the beginning of a larger one.
+fn described<'a>(record: &Record<'a>, block: &'a [u8], kind: &str) -> Result<Described<'a>, PassedReason> {
+    let declared = record.header.get("content-type");
+    let is_http = kind == "response" && declared.as_deref().is_none_or(|kind| media_type(kind) == "application/http");
+    let (message, field, named) = match HttpMessage::parse(block).filter(|_| is_http) {
+        Some(message) if !(200..300).contains(&message.status) => return Err(PassedReason::HttpStatus),
+        Some(message) => {
+            let field = content_type(&message);
+            let named = field.as_deref().and_then(named_type);
+            (Some(message), field, named)
+        }
+        None if is_http => return Err(PassedReason::ContentType),
+        None => {
+            let named = declared.as_deref().map(media_type);
+            (None, declared, named)
+        }
     };
-    let is_other = named.is_some_and(|named| !is_type_of_pages(&named, kind));
-    is_other.then_some(PassedReason::ContentType)
+    if named.as_deref().is_some_and(|named| !is_type_of_pages(named, kind)) {
+        return Err(PassedReason::ContentType);
+    }
+    Ok(Described { message, field, named })
 }
 
 fn is_type_of_pages(media_type: &str, kind: &str) -> bool {
@@ -179,21 +192,17 @@ fn is_type_of_pages(media_type: &str, kind: &str) -> bool {
 }
 
 fn content<'a>(record: &Record<'a>, block: &'a [u8], kind: &str, max_bytes: u64) -> Result<Content<'a>, Failed> {
-    if let Some(reason) = no_page(record, block, kind) {
-        return Err(Failed::Passed(reason));
-    }
-    let is_http = is_http(record, kind);
-    let (field, body) = match HttpMessage::parse(block).filter(|_| is_http) {
-        Some(message) => (content_type(&message), decoded(record, &message, max_bytes)?),
-        None => (record.header.get("content-type"), Cow::Borrowed(block)),
+    let Described { message, field, named } = described(record, block, kind).map_err(Failed::Passed)?;
+    let body = match &message {
+        Some(message) => decoded(record, message, max_bytes)?,
+        None => Cow::Borrowed(block),
     };
     // The rest of the page is in records of the type `continuation`.
     let is_segment = record.header.get("warc-segment-number").is_some();
     if body.trim_ascii().is_empty() && !is_segment {
         return Err(Failed::Passed(PassedReason::EmptyBody));
     }
-    let type_of = |field: &str| if is_http { named_type(field) } else { Some(media_type(field)) };
-    let media_type = match field.as_deref().and_then(type_of) {
+    let media_type = match named {
         Some(media_type) => media_type,
         // Nobody says what it is: HTML begins with a tag.
         None if begins_with_tag(&body) => "text/html".to_owned(),

@@ -90,19 +90,21 @@ function documentLink(id) {
 }
 
 // The field takes line ends out of an id that it shows.
-let asked = { shown: "", id: "" };
-const askedId = () => ($("address").value === asked.shown ? asked.id : $("address").value);
+let shownId = null;
 
 function askAbout(id) {
   choose("address");
   $("address").value = id;
-  asked = { shown: $("address").value, id };
+  shownId = id;
   busy($("search"), search);
 }
+$("address").addEventListener("input", () => {
+  shownId = null;
+});
 
 function question() {
   if (chosen() === "text") return { text: $("text").value };
-  if (chosen() === "address") return { document_id: askedId() };
+  if (chosen() === "address") return { document_id: shownId ?? $("address").value };
   const sketch = $("sketch").value.trim();
   const fingerprint = $("fingerprint").value.trim();
   return sketch ? { fingerprint, sketch } : { fingerprint };
@@ -266,5 +268,6 @@ window.addEventListener("popstate", () => {
   show("problem");
   choose("text");
   $("address").value = "";
+  shownId = null;
 });
 health().then(askOfAddress);
