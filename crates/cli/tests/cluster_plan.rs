@@ -21,8 +21,25 @@ fn plan_says_how_a_cluster_would_do_a_join() {
 }
 
 #[test]
-fn a_cluster_that_cannot_hold_the_batch_is_a_bad_configuration() {
-    let cluster = "--workers 20 --worker-memory 1GiB";
+fn a_batch_that_workers_hold_in_parts_says_how_many() {
+    let cluster = "--self --sketches --workers 20 --worker-memory 1GiB";
+    let text = format!("plan --existing-rows 2^33 --query-rows 100000000 --max-distance 3 {cluster}");
+    let words = nearprint(&arguments(&text)).expect_success().stdout;
+    let plan = nearprint(&[&arguments(&text)[..], &["--json"]].concat()).expect_success().json();
+    assert!(plan["n_parts"].as_u64().unwrap() > 4, "{plan}");
+    let n_parts = plan["n_parts"].as_u64().unwrap();
+    let pairs =
+        format!("{n_parts} parts, one after another; beside them, {} pairs of parts", n_parts * (n_parts - 1) / 2);
+    assert!(words.replace(',', "").contains(&pairs.replace(',', "")), "{words}");
+    assert!(!words.contains("more than it is given"), "{words}");
+    let little = text.replace("1GiB", "100MB").replace("query-rows 100000000", "query-rows 1000000");
+    let words = nearprint(&arguments(&little)).expect_success().stdout;
+    assert!(words.contains(" of a worker, beside its virtual machine: more than it is given"), "{words}");
+}
+
+#[test]
+fn a_cluster_that_cannot_hold_a_part_of_the_batch_is_a_bad_configuration() {
+    let cluster = "--workers 20 --worker-memory 32MiB";
     let text = format!("plan --existing-rows 2^33 --query-rows 100000000 --max-distance 3 {cluster}");
     let done = nearprint(&arguments(&text));
     assert_eq!(done.code, 78, "{}", done.stderr);

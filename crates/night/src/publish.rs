@@ -38,7 +38,7 @@ pub(crate) struct Staged {
     pub(crate) references: Vec<JoinedReference>,
     pub(crate) spill: SpillStats,
     pub(crate) n_tables: usize,
-    pub(crate) n_slices: usize,
+    pub(crate) n_parts: usize,
     pub(crate) measured: MeasuredNight,
 }
 
@@ -163,7 +163,7 @@ async fn mended(storage: &Storage, plan: &Plan, night: &Night, staged: Staged, n
     let summary = RunSummary {
         spill: staged.spill,
         n_tables: staged.n_tables,
-        n_parts: staged.n_slices,
+        n_parts: staged.n_parts,
         newest_input: plan.newest_input.clone(),
         measured: Some(staged.measured),
         n_mended_files,
@@ -192,7 +192,7 @@ pub(crate) fn of_staged(dt: String, plan: &Plan, staged: Staged) -> RunSummary {
         references: staged.references,
         spill: staged.spill,
         n_tables: staged.n_tables,
-        n_parts: staged.n_slices,
+        n_parts: staged.n_parts,
         stale: Vec::new(),
         forgotten: Vec::new(),
         n_mended_files: 0,

@@ -67,7 +67,7 @@ struct NightJoined {
     spill: SpillStats,
     n_existing: u64,
     n_tables: usize,
-    n_slices: usize,
+    n_parts: usize,
     files: Vec<StagedFile>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Staging<'a> {
         let join = Join { existing, references: names.clone(), rules: self.rules, judge, held_bytes };
         let near = NearDuplicates::new(batch, join, *work).await?;
         let (files, pairs, spill, found) = write_pairs(&near, request, self.folder).await?;
-        let (n_existing, n_tables, n_slices) = (near.n_existing(), near.n_tables(), near.n_slices());
+        let (n_existing, n_tables, n_parts) = (near.n_existing(), near.n_tables(), near.n_parts());
         let judge = near.judge_counts();
         let (batch, rows) = near.into_batch();
         work.progress.start("decide", "documents", 0);
@@ -178,7 +178,7 @@ impl<'a> Staging<'a> {
             spill,
             n_existing,
             n_tables,
-            n_slices,
+            n_parts,
             files,
         })
     }
@@ -250,7 +250,7 @@ impl<'a> Staging<'a> {
             references: joined.references,
             spill: joined.spill,
             n_tables: joined.n_tables,
-            n_slices: joined.n_slices,
+            n_parts: joined.n_parts,
         })
     }
 

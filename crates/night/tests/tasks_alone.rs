@@ -145,6 +145,9 @@ impl Engine for Processes {
     }
 }
 
+/// The memory of a worker that cannot hold the documents of [`write_documents`] at once.
+const LITTLE: usize = 8_752_000;
+
 /// Pages in families of near-duplicates, some of them of the night before, and rows that are no documents.
 fn write_documents(folder: &Path, night: u32) {
     let at = folder.join(format!("dt=2026-11-2{night}"));
@@ -207,13 +210,15 @@ fn published(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
-    for (pairs, clusters) in [
-        (PairsMode::Forest, ClusterRule::Star),
-        (PairsMode::All, ClusterRule::Star),
-        (PairsMode::All, ClusterRule::Component),
+    for (pairs, clusters, memory_bytes, least_parts) in [
+        (PairsMode::Forest, ClusterRule::Star, 1 << 30, 1),
+        (PairsMode::All, ClusterRule::Star, 1 << 30, 1),
+        (PairsMode::All, ClusterRule::Component, 1 << 30, 1),
+        (PairsMode::Forest, ClusterRule::Star, LITTLE, 3),
+        (PairsMode::All, ClusterRule::Component, LITTLE, 3),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let processes = Processes::new(folder.path().join("tasks"), 1 << 30);
+        let processes = Processes::new(folder.path().join("tasks"), memory_bytes);
         let engine: Arc<dyn Engine> = Arc::<Processes>::clone(&processes);
         let (storage, progress) = (Storage::default(), Progress::default());
         let resources =
@@ -239,6 +244,7 @@ fn nights_whose_tasks_each_ran_in_a_process_of_its_own_are_the_same_bytes() {
                 let a = run(&storage, &here, &resources, &progress).await.unwrap();
                 let b = run_on_engine(&storage, &there, &resources, &progress, &engine).await.unwrap();
                 assert_eq!(a.counts, b.counts);
+                assert!((least_parts == 1) == (b.n_parts == 1) && b.n_parts >= least_parts, "{} parts", b.n_parts);
                 assert!(a.counts.documents.n_bad_files == 2 && a.counts.pairs.n_pairs > 100, "{:?}", a.counts);
                 assert!(a.counts.judge.is_some_and(|judge| judge.n_read > 0), "{:?}", a.counts);
                 assert!(a.counts.pairs.n_new_existing > 0 && a.references[0].n_existing > 0, "{:?}", a.counts);
@@ -363,7 +369,7 @@ fn a_night_that_the_driver_cannot_hold_is_refused_before_any_task_runs() {
 
 #[test]
 fn a_batch_that_no_worker_can_hold_is_refused_by_the_name_of_its_setting() {
-    let (error, n_tasks) = refused(None, 1 << 13);
-    assert!(error.to_string().starts_with("worker_memory: each worker holds the query batch"), "{error}");
+    let (error, n_tasks) = refused(None, 1 << 7);
+    assert!(error.to_string().starts_with("worker_memory: each worker holds a part of the query batch"), "{error}");
     assert_eq!((error.kind(), n_tasks), (ErrorKind::Config, 1));
 }

@@ -1,13 +1,16 @@
-//! The plan of a join whose map tasks run on the workers of a cluster: tables, slices and tasks for the memory of a worker.
-//! Each worker holds the whole query batch and the tables of one slice.
+//! The plan of a join whose map tasks run on the workers of a cluster: tables, parts and tasks for the memory of a worker. A
+//! worker holds one part of the query batch at a time, with its tables, or two parts while it joins them with each other.
 
-use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::Workload;
+use nearprint_fault::{Fault, Result};
+use nearprint_join::{ExistingRun, Workload};
 use nearprint_storage::in_memory;
+use nearprint_tasks::StoredIds;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::join_plan::{JoinPlan, PlanRequest, PlannedTable, strategy};
+use crate::join_plan::{
+    JoinPlan, PlanRequest, PlannedTable, QUERY_NS, READ_AGAIN_NS, READ_SKETCH_NS, as_f64, strategy,
+};
 use crate::resources::Resources;
 
 /// The rows of a row group. A task has at least one.
@@ -17,10 +20,140 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 const TASKS_OF_WORKER: u64 = 3;
 /// The share of a worker's memory that is left to its program, its allocator and the documents of pairs, as a divisor.
 const LEFT_SHARE: usize = 4;
-/// The bytes of a document of the batch in the memory of a worker: an id of 64 bytes with an offset, its fingerprint, and its
-/// places among the groups. With sketches: the sketch and the number of features.
-const DOCUMENT_BYTES: usize = 64 + 8 + 8 + 12;
-const SKETCHED_DOCUMENT_BYTES: usize = 32 + 4;
+/// The numbers of parts of the batch that are considered.
+const PARTS: [usize; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
+/// The factor by which a join may be slower than with all memory before the batch is cut into parts.
+const WORTH_PARTS: f64 = 1.25;
+/// The factor by which a larger number of parts must be cheaper than a smaller one.
+const WORTH_MORE: f64 = 0.9;
+/// The number of numbers of parts, one after another, that are no better before no more are considered.
+const MOST_NO_BETTER: u32 = 3;
+
+/// The sizes of the largest of some parts of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PartSizes {
+    pub(crate) n_parts: usize,
+    pub(crate) n_rows: usize,
+    /// The distinct fingerprints.
+    pub(crate) n_values: usize,
+    pub(crate) n_classes: usize,
+    /// The rows, and the distinct fingerprints, of the largest two parts together.
+    pub(crate) of_two: (usize, usize),
+}
+
+/// What a worker holds of each document of a part of the batch, and of the batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldByWorker {
+    /// The rows of the batch.
+    pub(crate) n_batch_rows: usize,
+    pub(crate) has_sketches: bool,
+    pub(crate) has_features: bool,
+    /// The keys that are fingerprints, and those that are words.
+    pub(crate) n_fingerprint_keys: usize,
+    pub(crate) n_word_keys: usize,
+    /// The batch is joined with itself, so two parts are held at a time.
+    pub(crate) itself: bool,
+}
+
+impl HeldByWorker {
+    /// Returns the bytes beside the tables of the largest part.
+    pub(crate) fn bytes(&self, part: &PartSizes) -> usize {
+        // The number of the row in the batch, its place among the groups, and two bits of them.
+        let row = 4 + 4 + 1 + if self.has_sketches { 32 } else { 0 } + if self.has_features { 4 } else { 0 };
+        let of_rows = |n_rows: usize, n_values: usize| (n_rows.saturating_mul(row), n_values.saturating_mul(8));
+        let (rows, fingerprints) = of_rows(part.n_rows, part.n_values);
+        // A word, its place among the classes, and the class. Beside them, the fingerprint of each class.
+        let words = part.n_classes.saturating_mul(16);
+        let of_classes = if self.n_word_keys > 0 { part.n_classes.saturating_mul(8) } else { 0 };
+        let one = rows + fingerprints * self.n_fingerprint_keys + words * self.n_word_keys + of_classes;
+        let (rows_of_two, fingerprints_of_two) = of_rows(part.of_two.0, part.of_two.1);
+        let two = if self.itself && part.n_parts > 1 { rows_of_two + fingerprints_of_two } else { 0 };
+        StoredIds::memory_bytes(self.n_batch_rows).saturating_add(one.max(two))
+    }
+}
+
+/// The plan of the join of a part, its nanoseconds of a core, and the bytes of its tables.
+pub(crate) struct PartPlan<T> {
+    pub(crate) plan: T,
+    pub(crate) ns: f64,
+    pub(crate) table_bytes: usize,
+}
+
+/// Chooses the number of parts of a batch, and plans the join of the largest one. `sizes` returns those of the largest of at most
+/// so many parts, `held` the bytes of it beside its tables, and `plan` its plan within some bytes of tables. `further_ns` is what
+/// each further part costs. `key` is the name of `worker_memory` in an error.
+///
+/// # Errors
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if no part fits the memory, or only such that the join would take
+/// far longer than with all memory.
+pub(crate) fn choose_parts<T>(
+    (key, worker_memory): (&str, usize),
+    sizes: impl Fn(usize) -> PartSizes,
+    held: impl Fn(&PartSizes) -> usize,
+    plan: impl Fn(&PartSizes, usize) -> PartPlan<T>,
+    further_ns: f64,
+) -> Result<(PartSizes, T)> {
+    let usable = worker_memory - worker_memory / LEFT_SHARE;
+    let whole = sizes(1);
+    let roomy = plan(&whole, usize::MAX);
+    let (mut chosen, mut least_bytes): (Option<(PartSizes, T, f64)>, _) = (None, usize::MAX);
+    let (mut n_before, mut n_no_better) = (0, 0);
+    for part in PARTS.into_iter().map(sizes) {
+        if part.n_parts == n_before {
+            continue;
+        }
+        n_before = part.n_parts;
+        let held_bytes = held(&part);
+        least_bytes = least_bytes.min(held_bytes);
+        if held_bytes >= usable {
+            continue;
+        }
+        let of_part = plan(&part, usable - held_bytes);
+        let n = as_f64(part.n_parts as u64);
+        let ns = n * of_part.ns + (n - 1.0) * further_ns;
+        if chosen.as_ref().is_none_or(|(.., before)| ns < WORTH_MORE * before) {
+            (chosen, n_no_better) = (Some((part, of_part.plan, ns)), 0);
+        } else {
+            n_no_better += 1;
+        }
+        if (part == whole && ns < WORTH_PARTS * roomy.ns) || n_no_better == MOST_NO_BETTER {
+            break;
+        }
+    }
+    let reason = match chosen {
+        Some((part, plan, ns)) if part.n_parts == 1 || !JoinPlan::is_too_slow(ns, roomy.ns) => return Ok((part, plan)),
+        Some((part, ..)) => format!(
+            "the query batch would be joined in {} parts, which would take far longer than with enough memory: give workers more \
+             than {worker_memory} bytes ({} are enough for the batch and its tables), or split the night",
+            part.n_parts,
+            (held(&whole).saturating_add(roomy.table_bytes) / (LEFT_SHARE - 1)).saturating_mul(LEFT_SHARE),
+        ),
+        None => format!(
+            "each worker holds a part of the query batch, {least_bytes} bytes at least; of {worker_memory} bytes, {usable} are for \
+             it and its tables: give workers more, or split the night"
+        ),
+    };
+    Err(Fault::config(key, reason))
+}
+
+/// Returns the work of joining a part of a batch that is joined with itself: on average with half of all values, and half of its
+/// own.
+pub(crate) fn work_of_part(workload: Workload, n_values: usize, n_parts: usize) -> Workload {
+    if n_parts == 1 || !workload.itself {
+        return workload;
+    }
+    let (n, mut existing) = (n_values as u64, workload.existing.clone());
+    existing.push(ExistingRun { n_rows: n / 2 + n.div_ceil(2 * n_parts as u64), density_rows: n });
+    Workload { existing, itself: false, ..workload }
+}
+
+/// Returns what each further part costs: the existing fingerprints are read again, and the sketches if words are keys. To join the
+/// parts with each other, as many documents are loaded again as the batch has: `n_loaded`, or 0 if they are not joined.
+pub(crate) fn further_part_ns(n_existing: u64, n_loaded: usize, threads: usize, has_words: bool) -> f64 {
+    let of_row = READ_AGAIN_NS + if has_words { READ_SKETCH_NS } else { 0.0 };
+    as_f64(n_existing) * as_f64(threads as u64) * of_row + as_f64(n_loaded as u64) * QUERY_NS
+}
+
 /// The bytes of a process without data.
 const PROCESS_BYTES: usize = 96 << 20;
 
@@ -46,13 +179,13 @@ pub struct ClusterPlan {
     pub threads: usize,
     /// The tables in a few words.
     pub strategy: String,
-    /// The number of slices of the queries. Each worker reads the existing fingerprints once for each slice.
+    /// The number of parts of the query batch. The workers read the existing fingerprints once for each part.
     pub n_parts: usize,
     /// The tables, in their order.
     pub tables: Vec<PlannedTable>,
     /// The number of existing fingerprints that a task maps.
     pub piece_rows: usize,
-    /// The number of map tasks of existing fingerprints, of all slices.
+    /// The number of map tasks of existing fingerprints, of all parts.
     pub n_tasks: u64,
     /// The number of tasks that the busiest worker runs.
     pub tasks_of_worker: u64,
@@ -76,66 +209,66 @@ pub struct ClusterPlan {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if the query batch and its tables do not fit the memory of
-/// a worker. [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the driver has no such kernel.
+/// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if no part of the query batch fits the memory of a worker with its
+/// tables. [`ErrorKind::Usage`](nearprint_fault::ErrorKind::Usage) if the driver has no such kernel.
 pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resources: &Resources) -> Result<ClusterPlan> {
     let n_queries = in_memory(request.query_rows);
-    let document_bytes = DOCUMENT_BYTES + if cluster.sketches { SKETCHED_DOCUMENT_BYTES } else { 0 };
-    let held_bytes = n_queries.saturating_mul(document_bytes);
     let (workers, threads) = (cluster.workers.max(1) as u64, cluster.threads.max(1));
+    let kernel = resources.join_kernel()?;
+    let held = HeldByWorker {
+        n_batch_rows: n_queries,
+        has_sketches: cluster.sketches,
+        has_features: cluster.sketches,
+        n_fingerprint_keys: 1,
+        n_word_keys: 0,
+        itself: request.itself,
+    };
+    let sizes = |n_parts: usize| {
+        let n = n_queries.div_ceil(n_parts).max(1);
+        PartSizes {
+            n_parts: n_queries.div_ceil(n).max(1),
+            n_rows: n,
+            n_values: n,
+            n_classes: n,
+            of_two: (2 * n, 2 * n),
+        }
+    };
     let workload = Workload {
         n_queries,
         existing: request.existing(),
         piece_rows: most_piece_rows(request.existing_rows, workers),
         itself: request.itself,
-        memory_bytes: table_bytes("--worker-memory", cluster.worker_memory, held_bytes)?,
+        memory_bytes: 0,
         threads,
         pieces_under_way: 0,
-        kernel: resources.join_kernel()?,
+        kernel,
     };
-    let plan = JoinPlan::choose(request.bits, request.max_distance, &workload).map_err(beyond_worker)?;
-    let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * plan.n_slices as u64;
+    let plan = |part: &PartSizes, memory_bytes: usize| {
+        let of_part = Workload { n_queries: part.n_values, memory_bytes, ..workload.clone() };
+        let of_part = work_of_part(of_part, n_queries, part.n_parts);
+        let plan = JoinPlan::in_one_slice(request.bits, request.max_distance, &of_part);
+        let (ns, table_bytes) = (plan.cost.total_ns, plan.counted_bytes);
+        PartPlan { plan, ns, table_bytes }
+    };
+    let n_loaded = if request.itself { n_queries } else { 0 };
+    let further_ns = further_part_ns(workload.n_existing(), n_loaded, threads, false);
+    let of_memory = ("--worker-memory", cluster.worker_memory);
+    let (part, plan) = choose_parts(of_memory, sizes, |part| held.bytes(part), plan, further_ns)?;
+    let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * part.n_parts as u64;
     Ok(ClusterPlan {
         workers: cluster.workers,
         threads,
-        strategy: strategy(&plan.tables, plan.n_slices),
-        n_parts: plan.n_slices,
+        strategy: strategy(&plan.tables, 1),
+        n_parts: part.n_parts,
         tables: plan.tables.tables().iter().map(PlannedTable::of).collect(),
         piece_rows: plan.piece_rows,
         n_tasks,
         tasks_of_worker: n_tasks.div_ceil(workers),
-        memory_bytes: PROCESS_BYTES.saturating_add(held_bytes).saturating_add(plan.cost.memory_bytes),
+        memory_bytes: PROCESS_BYTES.saturating_add(held.bytes(&part)).saturating_add(plan.cost.memory_bytes),
     })
 }
 
 /// Returns the most existing fingerprints of a task. Tasks are whole row groups.
 pub(crate) fn most_piece_rows(existing_rows: u64, workers: u64) -> usize {
     in_memory(existing_rows.div_ceil(TASKS_OF_WORKER * workers)).max(ROW_GROUP_ROWS)
-}
-
-/// Returns the bytes that the query batch, of `held_bytes`, leaves to tables in the memory of a worker. `key` is the name of
-/// this memory in an error.
-///
-/// # Errors
-/// [`ErrorKind::Config`] if it leaves none.
-pub(crate) fn table_bytes(key: &str, worker_memory: usize, held_bytes: usize) -> Result<usize> {
-    let usable = worker_memory - worker_memory / LEFT_SHARE;
-    if held_bytes >= usable {
-        let reason = format!(
-            "each worker holds the query batch, {held_bytes} bytes; of {worker_memory} bytes, {usable} are for it and its \
-             tables: give workers more, or split the night"
-        );
-        return Err(Fault::config(key, reason));
-    }
-    Ok(usable - held_bytes)
-}
-
-/// The error of a planner that got the memory of a worker.
-fn beyond_worker(error: Fault) -> Fault {
-    match error.kind() {
-        ErrorKind::LocalIo => {
-            Fault::config("--worker-memory", format!("{}: give workers more", error.reason_in_file()))
-        }
-        _ => error,
-    }
 }

@@ -166,7 +166,7 @@ pub async fn join(
         pairs: request.pairs,
         counts,
         n_tables: near.n_tables(),
-        n_parts: near.n_slices(),
+        n_parts: near.n_parts(),
         kernel: near.kernel(),
         map: near.map_counts(),
         spill,

@@ -40,7 +40,9 @@ const MAX_LOG_SLICES: u32 = 6;
 const WORTH_NS: f64 = 1e9;
 /// The nanoseconds that it takes to read one existing fingerprint again, about. It has 4.3 bytes, and a disk or bucket
 /// gives 430 MB a second to all threads.
-const READ_AGAIN_NS: f64 = 10.0;
+pub(crate) const READ_AGAIN_NS: f64 = 10.0;
+/// The nanoseconds that it takes to read the sketch of an existing document, about. It has 33 bytes.
+pub(crate) const READ_SKETCH_NS: f64 = 77.0;
 
 /// The nanoseconds of a core that a join may take in any case, without tables or in slices.
 const SHORT_NS: f64 = 60e9;
@@ -87,7 +89,7 @@ impl JoinPlan {
             }
         }
         let last_resort = chosen.tables.is_scan() || chosen.n_slices > 1;
-        if !last_resort || chosen.cost.total_ns < SHORT_NS.max(TOO_SLOW * roomy.cost.total_ns) {
+        if !last_resort || !Self::is_too_slow(chosen.cost.total_ns, roomy.cost.total_ns) {
             return Ok(chosen);
         }
         let reason = format!(
@@ -95,6 +97,16 @@ impl JoinPlan {
             roomy.counted_bytes, workload.memory_bytes
         );
         Err(Fault::resources(reason))
+    }
+
+    /// Returns the cheapest plan without slices, however slow it is.
+    pub(crate) fn in_one_slice(bits: u32, max_distance: u32, workload: &Workload) -> Self {
+        Self::cheapest(bits, max_distance, workload, 1)
+    }
+
+    /// Returns whether a join of `ns` nanoseconds of a core is too slow to be done, if with all memory it takes `roomy_ns`.
+    pub(crate) fn is_too_slow(ns: f64, roomy_ns: f64) -> bool {
+        ns >= SHORT_NS.max(TOO_SLOW * roomy_ns)
     }
 
     fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_slices: usize) -> Self {
@@ -332,7 +344,7 @@ const DECODE_NS: f64 = 4.0;
 
 /// The nanoseconds that it takes to read a query, find its equals and put it into the tables, about, on any number of
 /// threads. evidence/benchmarks has the measurements.
-const QUERY_NS: f64 = 150.0;
+pub(crate) const QUERY_NS: f64 = 150.0;
 
 /// The nanoseconds between the start of a process and its first task, and between its last task and its end.
 const PROCESS_NS: f64 = 30e6;

@@ -30,14 +30,18 @@ fn every_worker_has_three_tasks_as_long_as_there_are_row_groups() {
 }
 
 #[test]
-fn a_batch_whose_tables_do_not_fit_is_joined_in_slices_and_takes_no_more_than_a_worker_has() {
-    let large = ClusterRequest { worker_memory: 64 << 30, ..cluster(20) };
-    let small = ClusterRequest { worker_memory: 15 << 30, ..large.clone() };
+fn a_batch_that_does_not_fit_is_joined_in_parts_and_takes_no_more_than_a_worker_has() {
     let request = request(10_000_000_000, 100_000_000, 3);
-    let (whole, slices) = (plan(&request, &large), plan(&request, &small));
+    let of_memory = |worker_memory| plan(&request, &ClusterRequest { worker_memory, sketches: true, ..cluster(20) });
+    let whole = of_memory(64 << 30);
     assert_eq!(whole.n_parts, 1, "{whole:?}");
-    assert!(slices.n_parts > 1 && slices.n_tasks % slices.n_parts as u64 == 0, "{slices:?}");
-    assert!(slices.memory_bytes < whole.memory_bytes && slices.memory_bytes < small.worker_memory, "{slices:?}");
+    let mut before = whole;
+    for worker_memory in [8 << 30, 4 << 30, 2 << 30, 1 << 30] {
+        let parts = of_memory(worker_memory);
+        assert!(parts.n_parts > before.n_parts && parts.n_tasks % parts.n_parts as u64 == 0, "{parts:?}");
+        assert!(parts.memory_bytes < before.memory_bytes && parts.memory_bytes < worker_memory, "{parts:?}");
+        before = parts;
+    }
 }
 
 #[test]
@@ -49,12 +53,16 @@ fn sketches_take_memory_of_every_worker() {
 }
 
 #[test]
-fn a_batch_that_no_worker_can_hold_is_refused_with_the_flag_and_the_bytes() {
+fn a_batch_of_which_no_worker_can_hold_a_part_is_refused_with_the_flag_and_the_bytes() {
     let request = request(10_000_000_000, 1_000_000_000, 3);
-    let refused = plan_on_cluster(&request, &cluster(20), &Resources::default()).unwrap_err();
+    let small = ClusterRequest { worker_memory: 1 << 28, ..cluster(20) };
+    let refused = plan_on_cluster(&request, &small, &Resources::default()).unwrap_err();
     assert_eq!(refused.of_key(), Some("--worker-memory"), "{refused:?}");
     let message = refused.to_string();
-    assert!(message.contains("92000000000 bytes") && message.contains("split the night"), "{message}");
+    assert!(
+        message.contains("each worker holds a part of the query batch") && message.contains("split the night"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -94,13 +94,14 @@ impl FingerprintContext {
 
 /// The state that the map tasks of a join share: MapContext(folder, *, threads=1, s3=None, base=None).
 ///
-/// `folder` has the specification and the query batch, which are loaded once; afterwards it may be removed. `s3` is the
-/// section [s3] of a job as JSON. Relative paths of other files lie below `base`, or the working folder if it is None.
+/// `folder` has the specification and the query batch, whose files stay open; it may be removed afterwards. A part of the batch is
+/// loaded when a task needs it. `s3` is the section [s3] of a job as JSON. Relative paths of other files lie below `base`, or the working folder if it is None.
 /// Raises Error if a file of the folder cannot be read.
 #[pyclass(frozen, module = "nearprint")]
 pub struct MapContext {
     join: Arc<LoadedJoin>,
     threads: Arc<Threads>,
+    n: usize,
 }
 
 #[pymethods]
@@ -117,7 +118,7 @@ impl MapContext {
         let made = move || {
             let (storage, runtime) = (storage(s3.as_deref(), base)?, Threads::start(threads)?);
             let loaded = runtime.block_on(MapSpec::load(&storage, &folder, threads))?;
-            Ok(Self { join: Arc::new(loaded.map_err(failed)?), threads: runtime })
+            Ok(Self { join: Arc::new(loaded.map_err(failed)?), threads: runtime, n: threads })
         };
         stoppable(py, Duration::ZERO, || (), made)
     }
@@ -145,6 +146,9 @@ pub(crate) fn fingerprint_task(py: Python<'_>, context: &FingerprintContext, tas
 }
 
 /// Return the batches of a map task: pairs of documents, each at most once, in no particular order.
+///
+/// A context holds one part of the batch at a time: a task of another part waits until the iterators of the tasks before it have ended,
+/// or are dropped.
 ///
 /// Args:
 ///     context: what the map tasks of a join share.
@@ -224,8 +228,8 @@ pub(crate) fn fingerprint_messages(
 pub(crate) fn map_messages(py: Python<'_>, context: &MapContext, tasks: Vec<(u32, String)>) -> PyResult<TaskMessages> {
     let join = Arc::clone(&context.join);
     let form = Form::Keys(join.pair_schema());
-    // While a piece is mapped, the columns of the next one are read.
-    let messages = messages(tasks, form, 2, move |task| join.run(task)).map_err(|e| e.raised(py))?;
+    // While a piece is mapped, the columns of the next one are read. Tasks that need one thread run on all of them.
+    let messages = messages(tasks, form, context.n.max(2), move |task| join.run(task)).map_err(|e| e.raised(py))?;
     Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Some(messages)) })
 }
 

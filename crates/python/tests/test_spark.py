@@ -171,6 +171,17 @@ def test_a_night_in_many_pieces_has_the_same_bytes(tmp_path, cluster, command):
     assert published(tmp_path / "here") == published(tmp_path / "there")
 
 
+def test_nights_in_parts_that_workers_hold_one_at_a_time_have_the_same_bytes(tmp_path, cluster, command):
+    for dt, memory in [("2026-11-19", "6kB"), ("2026-11-20", "8746kB")]:
+        job = [*SAMPLE, "--dt", dt]
+        here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)
+        assert here.returncode == 0, here.stderr
+        there = cluster.submit(*job, *options(tmp_path, "there"), "--worker-memory", memory)
+        assert there.returncode == 0, there.stdout
+        assert json.loads(there.stdout.splitlines()[-1])["n_parts"] > 2
+    assert published(tmp_path / "here") == published(tmp_path / "there") != {}
+
+
 def test_a_night_of_a_session_with_long_types_has_the_same_bytes(tmp_path, cluster, command):
     job = [*SAMPLE, "--dt", "2026-11-19"]
     here = command("run", *job, *options(tmp_path, "here"), cwd=ROOT)

@@ -72,9 +72,21 @@ def test_tasks_fail_as_the_command_does(file):
     assert list(batches) == [], "an exception ends the batches"
 
 
-def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
-    fingerprints = [0b0000, 0b0111, 2**64 - 1, None]
-    ids = ["a", "b", "c", "d"]
+PARTS = [([0, 3], [0b0000, 0b0111]), ([2], [2**64 - 1])]
+"""The rows of each part of a batch of four documents, and their fingerprints. The row 1 has none."""
+
+
+def write_arrow(path, batches):
+    with pa.ipc.new_file(path, batches[0].schema) as file:
+        for batch in batches:
+            file.write_table(batch)
+
+
+def task(**of):
+    return json.dumps({"itself": {"slice": 0, **of}})
+
+
+def test_map_tasks_give_the_pairs_of_the_parts_of_their_batch(tmp_path):
     spec = {
         "keys": [
             {
@@ -82,8 +94,12 @@ def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
                 "bits": 64,
                 "max_distance": 3,
                 "prefix_distances": None,
-                "n_parts": 1,
             }
+        ],
+        # The fingerprints 0 and 7, and the last one.
+        "parts": [
+            {"batches": {"start": 0, "end": 1}, "n_rows": 2, "first_class": 0, "n_classes": 2},
+            {"batches": {"start": 1, "end": 2}, "n_rows": 1, "first_class": 2, "n_classes": 1},
         ],
         "max_distance": 3,
         "n_words": 0,
@@ -101,24 +117,23 @@ def test_a_map_task_gives_the_pairs_of_its_batch(tmp_path):
         "existing": [],
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    batch = pa.table(
-        {
-            "doc_id": ids,
-            "fingerprint": pa.array(fingerprints, pa.uint64()),
-            "sketch": pa.nulls(4, pa.binary(32)),
-            "n_features": pa.nulls(4, pa.uint32()),
-        }
-    )
+    parts = [pa.table({"row": pa.array(rows, pa.uint32()), "fingerprint": pa.array(of_rows, pa.uint64())}) for rows, of_rows in PARTS]
+    write_arrow(tmp_path / "parts.arrow", parts)
+    write_arrow(tmp_path / "ids.arrow", [pa.table({"doc_id": ["a", "b", "c", "d"]})])
+    write_arrow(tmp_path / "first-ids.arrow", [pa.table({"doc_id": ["a"]})])
     no_rows = pa.table({"file": pa.array([], pa.string()), "row": pa.array([], pa.uint32())})
-    for name, table in [("batch", batch), ("shadowed", no_rows), ("restored", no_rows)]:
+    for name in ("shadowed", "restored"):
         (tmp_path / name).mkdir()
-        pq.write_table(table, tmp_path / name / "part-00000.parquet", write_page_checksum=True)
-    task = json.dumps({"itself": {"values": {"start": 0, "end": 3}, "slice": 0}})
+        pq.write_table(no_rows, tmp_path / name / "part-00000.parquet", write_page_checksum=True)
     context = nearprint.MapContext(tmp_path, threads=2)
-    done = read(nearprint.map_task(context, task))
+    done = read(nearprint.map_task(context, task(part=0, other=None, values={"start": 0, "end": 2})))
     pairs = pa.concat_tables(done["rows"]).to_pylist()
-    assert [(pair["a"], pair["b"], pair["distance"]) for pair in pairs] == [(0, 1, 3)]
+    assert [(pair["a"], pair["b"], pair["distance"]) for pair in pairs] == [(0, 3, 3)]
     assert done["notes"][-1]["n_candidates"].to_pylist() == [1]
+    two = read(nearprint.map_task(context, task(part=0, other=1, values={"start": 2, "end": 3})))
+    assert two["rows"] == [] and two["notes"][-1]["n_rows"].to_pylist() == [1]
+    with pytest.raises(nearprint.Error, match="there is no part 2 of the batch"):
+        list(nearprint.map_task(context, task(part=2, other=None, values={"start": 0, "end": 1})))
     with pytest.raises(nearprint.Error) as raised:
         nearprint.MapContext(tmp_path / "none")
     assert raised.value.file.endswith("spec.json")

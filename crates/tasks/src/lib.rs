@@ -33,8 +33,8 @@ pub use fingerprint_task::{
     FileNote, FingerprintContext, FingerprintSpec, FingerprintTask, SentWords, WantedTexts, fingerprint_task,
 };
 pub use map::{
-    ClassPairs, DirectedPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask, Room, Undecided,
-    Want, judged_pairs, map_task, pair_schema,
+    BatchIds, ClassPairs, DirectedPairs, FileRowGroups, LoadedJoin, MapContext, MapCounts, MapSpec, MapTask,
+    PlacesInBatch, Room, StoredIds, Undecided, Want, judged_pairs, map_task, pair_schema,
 };
 pub use messages::{Form, Messages, messages_of, received};
 pub use query_slices::{KeyJoin, KeyQueries, QuerySlices, SliceTables};

@@ -21,6 +21,8 @@ pub struct KeyQueries {
     /// The distinct values, ascending. Empty if the tables have them, or if only their number is known.
     values: Vec<u64>,
     n_values: usize,
+    /// The number of values that tables have: the first ones. The others are only joined with them.
+    n_in_tables: usize,
     /// The number of values in a slice. The last slice may have fewer.
     slice_values: usize,
     n_slices: usize,
@@ -52,6 +54,16 @@ impl KeyQueries {
         Self { values, words, ..counted }
     }
 
+    /// Makes the queries of fingerprints, of which only the first ones are in the tables. `values` are distinct and ascending.
+    ///
+    /// # Panics
+    /// Panics if there are fewer values.
+    #[must_use]
+    pub(crate) fn with_others(of: KeyJoin, values: Vec<u64>, plan: TablePlan, n_in_tables: usize) -> Self {
+        debug_assert!(n_in_tables <= values.len(), "the tables have some of the values");
+        Self { n_values: values.len(), values, ..Self::counted(of, n_in_tables, plan, 1) }
+    }
+
     /// Makes the queries of a key whose tables others build, from values of their own.
     ///
     /// # Panics
@@ -62,7 +74,7 @@ impl KeyQueries {
         let slice_values = n_values.div_ceil(n_slices).max(1);
         let n_slices = n_values.div_ceil(slice_values).max(1);
         debug_assert!(n_slices * slice_values >= n_values, "the slices hold all values");
-        Self { of, plan, values: Vec::new(), n_values, slice_values, n_slices, words: None }
+        Self { of, plan, values: Vec::new(), n_values, n_in_tables: n_values, slice_values, n_slices, words: None }
     }
 
     /// Returns the key, and with what it is joined.
@@ -83,9 +95,14 @@ impl KeyQueries {
         self.n_values
     }
 
-    /// Returns the distinct values, ascending, if there are several slices.
+    /// Returns the distinct values, ascending, if there are several slices or some are in no table.
     pub(crate) fn values(&self) -> &[u64] {
         &self.values
+    }
+
+    /// Returns whether all values are in the tables of one slice.
+    pub(crate) fn is_in_one_slice(&self) -> bool {
+        self.n_slices == 1 && self.n_in_tables == self.n_values
     }
 
     /// Returns the plan of the tables.
@@ -125,8 +142,10 @@ impl QuerySlices {
     /// The plan has more bits than the values have.
     pub fn try_new(keys: Vec<KeyQueries>, kernel: Kernel) -> Result<Self> {
         let mut slices = Self::unbuilt(keys, kernel);
-        if let [KeyQueries { n_slices: 1, values, plan, .. }] = slices.keys.as_mut_slice() {
-            let queries = Arc::new(Queries::try_new(std::mem::take(values), plan.clone(), kernel)?);
+        if let [key] = slices.keys.as_mut_slice()
+            && key.is_in_one_slice()
+        {
+            let queries = Arc::new(Queries::try_new(std::mem::take(&mut key.values), key.plan.clone(), kernel)?);
             slices.built = Mutex::new(Built { slices: 0..1, tables: vec![queries] });
         }
         Ok(slices)
@@ -179,7 +198,7 @@ impl QuerySlices {
     #[must_use]
     pub fn values_of(&self, slice: usize) -> Range<usize> {
         let (key, slice) = self.of_slice(slice);
-        slice * key.slice_values..key.n_values.min((slice + 1) * key.slice_values)
+        slice * key.slice_values..key.n_in_tables.min((slice + 1) * key.slice_values)
     }
 
     /// Returns the tables of some slices, one by one. The tables of others are given up first.

@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 mod messages;
+mod parts;
 mod progress;
 mod spans;
 mod support;

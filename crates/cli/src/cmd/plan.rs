@@ -44,6 +44,18 @@ fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.1} s") } else { time(seconds) }
 }
 
+fn in_parts(n_parts: usize, itself: bool) -> String {
+    let n_pairs = (n_parts * (n_parts - 1) / 2) as u64;
+    match (n_parts, itself) {
+        (1, _) => String::new(),
+        (_, false) => format!(", the batch in {n_parts} parts, one after another"),
+        (_, true) => format!(
+            ", the batch in {n_parts} parts, one after another; beside them, {} of parts are joined",
+            counted(n_pairs, "pair")
+        ),
+    }
+}
+
 fn in_slices(n_slices: usize) -> String {
     if n_slices > 1 { format!(", the queries in {n_slices} slices, one after another") } else { String::new() }
 }
@@ -107,15 +119,17 @@ fn on_cluster(session: &Session, request: &PlanRequest, args: &ClusterArgs, verb
     let mut text = of_sizes(request);
     text += &format!(
         "on {} of {}, with {} each\ntasks         {} of {}; {} for the busiest worker{}\nmemory        {} of a worker, beside \
-         its virtual machine\n",
+         its virtual machine{}\n",
         counted(cluster.workers as u64, "worker"),
         counted(cluster.threads as u64, "thread"),
         in_bytes(as_f64(cluster.worker_memory)),
         grouped(plan.n_tasks),
         counted(plan.piece_rows as u64, "fingerprint"),
         grouped(plan.tasks_of_worker),
-        in_slices(plan.n_parts),
+        in_parts(plan.n_parts, request.itself),
         in_bytes(as_f64(plan.memory_bytes)),
+        // The program itself takes more than the quarter of little memory that is left to it.
+        if plan.memory_bytes > cluster.worker_memory { ": more than it is given" } else { "" },
     );
     if verbose {
         text += &format!("{}\n{}", plan.strategy, of_tables(&plan.tables));

@@ -20,6 +20,12 @@ impl<T> Default for Column<T> {
 }
 
 impl<T: Copy> Column<T> {
+    /// Returns a column without rows that has room for some.
+    #[must_use]
+    pub fn with_capacity(n_rows: usize) -> Self {
+        Self { values: Vec::with_capacity(n_rows), ..Self::default() }
+    }
+
     /// Appends a row. The caller appends at most `u32::MAX` − 1 rows.
     ///
     /// # Panics

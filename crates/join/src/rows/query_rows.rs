@@ -208,6 +208,59 @@ impl QueryRows {
         self.values.group(value)
     }
 
+    /// Cuts the values, in their order, into at most `n_parts` ranges with about the same number of rows behind each. No range is
+    /// empty. The rows of a value are in one range, however many they are.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "rows and values have 32-bit numbers")]
+    pub fn cut(&self, n_parts: usize) -> Vec<std::ops::Range<u32>> {
+        let (n_values, n_rows) = (self.values.n_groups(), self.rows.len());
+        let (mut parts, mut start) = (Vec::new(), 0);
+        for part in 1..=n_parts.max(1) {
+            let n_before = (n_rows as u128 * part as u128 / n_parts.max(1) as u128) as u32;
+            // The first value before which there are so many rows.
+            let (mut low, mut high) = (start, n_values);
+            while low < high {
+                let middle = u32::midpoint(low, high);
+                if self.n_rows_before(middle) < n_before { low = middle + 1 } else { high = middle }
+            }
+            if low > start {
+                parts.push(start..low);
+                start = low;
+            }
+        }
+        debug_assert_eq!(start, n_values, "the parts have all values");
+        parts
+    }
+
+    /// Returns the rows of a range of values, in order of (fingerprint, sketch, number of features, row).
+    #[must_use]
+    pub fn rows_of(&self, values: std::ops::Range<u32>) -> &[u32] {
+        &self.rows[self.n_rows_before(values.start) as usize..self.n_rows_before(values.end) as usize]
+    }
+
+    /// Returns the classes of a range of values.
+    #[must_use]
+    pub fn classes_of_values(&self, values: std::ops::Range<u32>) -> std::ops::Range<u32> {
+        self.values.start(values.start)..self.values.start(values.end)
+    }
+
+    /// Returns the number of values that the first `n_classes` classes are of. A value has all its classes among them, or none.
+    #[must_use]
+    pub fn n_values_of_classes(&self, n_classes: u32) -> u32 {
+        let (mut low, mut high) = (0, self.values.n_groups());
+        while low < high {
+            let middle = u32::midpoint(low, high);
+            if self.values.start(middle) < n_classes { low = middle + 1 } else { high = middle }
+        }
+        debug_assert_eq!(self.values.start(low), n_classes, "a value is cut");
+        low
+    }
+
+    /// Returns the number of rows of the values before one of them.
+    fn n_rows_before(&self, value: u32) -> u32 {
+        self.classes.start(self.values.start(value))
+    }
+
     /// Returns the values of a range, in ascending order, that have several rows: only these make pairs with
     /// themselves.
     pub fn repeated(&self, range: std::ops::Range<u32>) -> impl Iterator<Item = u32> {

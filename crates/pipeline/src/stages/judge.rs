@@ -89,7 +89,7 @@ impl NightJudge {
     /// Brings the words of the pairs of a pass, if they are not with the documents.
     async fn bring(
         &self,
-        MapContext { batch, rows, progress, .. }: &MapContext,
+        (batch, MapContext { rows, progress, .. }): (&QueryBatch, &MapContext),
         undecided: &[UndecidedPair],
         max_bytes: usize,
     ) -> Result<Option<WordsOfTexts>> {
@@ -113,12 +113,11 @@ impl NightJudge {
     /// are not with the documents.
     fn read(
         &self,
-        context: &MapContext,
+        (batch, MapContext { rows, progress, .. }): (&QueryBatch, &MapContext),
         undecided: Vec<UndecidedPair>,
         n_undecided: u64,
         brought: Option<&WordsOfTexts>,
     ) -> Result<()> {
-        let MapContext { batch, rows, progress, .. } = context;
         progress.start("judge", "pairs", undecided.len() as u64);
         let first = |class| first_with_words(batch, rows, class);
         let read = |row: u32| match (&batch.words, &brought) {
@@ -171,6 +170,7 @@ fn first_with_words(batch: &QueryBatch, rows: &QueryRows, class: u32) -> Option<
 /// The pairs of a pass that the judge takes for near-duplicates, once the map tasks have told all that is undecided.
 pub(crate) struct JudgeTask {
     pub(crate) judge: Arc<NightJudge>,
+    pub(crate) batch: Arc<QueryBatch>,
     pub(crate) context: Arc<MapContext>,
     pub(crate) undecided: Arc<Undecided>,
     /// The most bytes that the pairs, and what is known of their texts, may take.
@@ -203,11 +203,11 @@ impl Tasks for JudgeTask {
             told.wait_for(|told| *told).await.map_err(|_| Fault::try_again("the run was cancelled".to_owned()))?;
             if !own.judge.is_done() {
                 let (reading, undecided) = (Arc::clone(&own), own.undecided.take());
-                let brought = own.judge.bring(&own.context, &undecided, own.max_bytes).await?;
+                let brought = own.judge.bring((&own.batch, &own.context), &undecided, own.max_bytes).await?;
                 blocking::<_, Fault>("judge", move || {
-                    let JudgeTask { judge, context, notes, .. } = &*reading;
+                    let JudgeTask { judge, batch, context, notes, .. } = &*reading;
                     let n_undecided = locked(&notes.counts).n_undecided;
-                    judge.read(context, undecided, n_undecided, brought.as_ref())
+                    judge.read((batch, context), undecided, n_undecided, brought.as_ref())
                 })
                 .await?;
             }

@@ -4,8 +4,8 @@
     summary = nearprint.spark.run("job.toml", "2026-11-20", spark=spark)
 
 The driver lists the documents, and Spark's Python workers fingerprint them. The driver holds the batch of new documents and
-sends it to all workers; they probe it with the existing fingerprints, Spark sorts the pairs and makes them distinct, and the
-driver decides and commits. docs/spark.md says what clusters need.
+sends it to all workers; they probe it, part by part, with the existing fingerprints, Spark sorts the pairs and makes them
+distinct, and the driver decides and commits. docs/spark.md says what clusters need.
 
 Workers read documents and the store themselves, so both must be in a place that all machines reach: a bucket, or a shared
 file system. They must have this package, in the same version as the driver.
@@ -51,7 +51,7 @@ SHARES = 4
 PIECE_BYTES = 32 << 20
 """The bytes of a file that are brought to the workers at a time, unless there would be more than MOST_PIECES."""
 
-MOST_PIECES = 64
+MOST_PIECES = 512
 
 LEAVE_SECONDS = 10
 """The seconds in which the threads of an engine must come back from Spark once its jobs are cancelled."""
@@ -76,8 +76,8 @@ def run(
             job that is refused, and not for a night that is published already.
         workers: the number of tasks that the cluster runs at once; by default what Spark says when the night begins. A
             cluster that grows later needs it.
-        worker_memory: the bytes that a Python worker process may take. It holds the batch of new documents and tables of
-            them; a batch that is too large for its tables is joined in parts. Default: 1 GiB.
+        worker_memory: the bytes that a Python worker process may take. It holds a part of the batch of new
+            documents and its tables: all of the batch if there is room, and otherwise one part after another. Default: 1 GiB.
         **options: as `nearprint.run`. `threads` and `memory_limit` are those of the driver.
 
     Returns:
@@ -289,17 +289,20 @@ def shared(tasks: list[tuple[str, int]], n: int) -> list[list[tuple[int, str]]]:
 # What follows runs in the worker processes.
 
 
+_joins: dict[str, MapContext] = {}
+"""The join that this process has loaded, by its name. Spark runs many tasks in one process, one after another."""
+
+
 def _fingerprint(version: str, kept: Kept, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     with reported():
         _refuse_other(version)
-        spec, s3, base, shares = kept.value
+        # When the judge asks for texts, the join of this process has ended, and the specification names all these texts.
+        _joins.clear()
+        spec, s3, base, shares = read_once(kept)
         context = FingerprintContext(spec, s3=s3, base=base)
+        del spec
         for tasks in _of(shares, batches):
             yield from _records(tasks[0][0], _nearprint.fingerprint_messages(context, tasks))
-
-
-_joins: dict[str, MapContext] = {}
-"""The join that this process has loaded, by its name. Spark runs many tasks in one process, one after another."""
 
 
 def _map(
@@ -313,7 +316,8 @@ def _map(
             _joins.clear()
             # Spark kills workers of a night that is stopped, and removes its own folders.
             of_spark = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-            with tempfile.TemporaryDirectory(prefix="nearprint-", dir=of_spark or None) as folder:
+            # Some file systems keep the names of files that are still open.
+            with tempfile.TemporaryDirectory(prefix="nearprint-", dir=of_spark or None, ignore_cleanup_errors=True) as folder:
                 for place, piece in files:
                     path = pathlib.Path(folder, place)
                     path.parent.mkdir(parents=True, exist_ok=True)

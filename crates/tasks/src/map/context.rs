@@ -12,7 +12,8 @@ use nearprint_store::ExistingFile;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::batch::QueryBatch;
+use super::batch_ids::BatchIds;
+use super::batch_parts::PlacesInBatch;
 use crate::query_slices::QuerySlices;
 
 /// A task that probes the query tables.
@@ -25,6 +26,8 @@ pub enum MapTask {
         piece: Vec<FileRowGroups>,
         /// The slices of the queries in whose tables the task looks: one, or one of each word, which are then read together.
         slices: Range<usize>,
+        /// The part of the batch whose queries these are. A batch that is whole has the part 0.
+        part: usize,
     },
     /// Probes with the queries' own distinct fingerprints. If their key has one slice, the task finds the pairs that stand in
     /// a range of the table that finds them. If there are several slices, it finds the pairs of the slice's values with
@@ -36,10 +39,24 @@ pub enum MapTask {
         values: Range<usize>,
         /// The slice of the queries in whose tables the task looks.
         slice: usize,
+        /// The part of the batch whose queries these are.
+        part: usize,
+        /// A later part of the batch, whose values come after those of the first one: positions count on into it. `None` means
+        /// that the part is joined with itself.
+        other: Option<usize>,
     },
 }
 
 impl MapTask {
+    /// Returns the part of the batch whose queries the task has, and the one that is joined with it.
+    #[must_use]
+    pub fn parts(&self) -> (usize, Option<usize>) {
+        match self {
+            Self::Existing { part, .. } => (*part, None),
+            Self::Itself { part, other, .. } => (*part, *other),
+        }
+    }
+
     /// Returns the slices of the queries in whose tables the task looks.
     #[must_use]
     pub fn slices(&self) -> Range<usize> {
@@ -72,13 +89,15 @@ pub enum Want {
 /// The state that all map tasks of a join share.
 #[derive(Debug)]
 pub struct MapContext {
-    /// The query batch.
-    pub batch: Arc<QueryBatch>,
-    /// The documents behind each distinct fingerprint of the batch.
+    /// The ids of the query batch.
+    pub ids: Arc<BatchIds>,
+    /// The documents behind each distinct fingerprint of the batch, or of the part of it that this process holds.
     pub rows: Arc<QueryRows>,
+    /// The numbers that the rows and classes of the part have in the batch.
+    pub places: Arc<PlacesInBatch>,
     /// The fingerprint of each class. Empty if no word is a key.
     pub class_fingerprints: Arc<Vec<u64>>,
-    /// The distinct values of the batch in each key, and their tables.
+    /// Their distinct values in each key, and the tables.
     pub queries: Arc<QuerySlices>,
     /// The largest distances of a pair with an existing document.
     pub verifier: Verifier,

@@ -218,7 +218,7 @@ async fn documents_of(
     }
     if columns.is_empty() {
         let numbers = rows.iter().filter_map(|&row| number(row));
-        let documents = numbers.map(|id| ExistingDocument::new(context, id, *origin, false)).collect();
+        let documents = numbers.map(|id| ExistingDocument::new(context, id, *origin, false)).collect::<Result<_>>()?;
         return all_found(parquet, rows.len(), documents);
     }
     let row_groups: Vec<usize> = row_groups.clone().collect();
@@ -245,8 +245,8 @@ async fn documents_of(
                 return Err(bad_file(&parquet.file.url, reason));
             }
             let mut document = match (&ids, number(row)) {
-                (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), *origin, true),
-                (None, Some(id)) => ExistingDocument::new(context, id, *origin, false),
+                (Some(ids), _) => ExistingDocument::new(context, ids.value(i).to_owned(), *origin, true)?,
+                (None, Some(id)) => ExistingDocument::new(context, id, *origin, false)?,
                 (None, None) => {
                     return Err(Fault::internal("map", format!("{} row {row}: no id", parquet.file.url)));
                 }
@@ -264,11 +264,11 @@ async fn documents_of(
 
 impl ExistingDocument {
     /// Builds a document. Its id is a name if `is_name`, and otherwise only the number of its row.
-    fn new(context: &MapContext, id: String, origin: Origin, is_name: bool) -> Self {
-        let before_row = context.batch.first_row_not_before(&id);
+    fn new(context: &MapContext, id: String, origin: Origin, is_name: bool) -> Result<Self> {
+        let (before_row, is_same) = context.ids.place_of(&id)?;
         let is_own = is_name && context.ids_are_names && origin == Origin::OWN;
-        let same_id_row = (is_own && context.batch.has_id(before_row, &id)).then_some(before_row);
-        Self { id, origin, sketch: None, n_features: None, text_hash: None, kept: true, before_row, same_id_row }
+        let same_id_row = (is_own && is_same).then_some(before_row);
+        Ok(Self { id, origin, sketch: None, n_features: None, text_hash: None, kept: true, before_row, same_id_row })
     }
 }
 

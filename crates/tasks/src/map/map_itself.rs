@@ -61,7 +61,7 @@ fn map_range(
         }
     };
     context.room.map(|scratch| {
-        if key.n_slices() == 1 {
+        if key.is_in_one_slice() {
             return tables.queries.map_self_counted(range, scratch, &mut |n| seen.add(n), found);
         }
         tables.map(range.start, &key.values()[range], scratch, |pair| {

@@ -1,5 +1,7 @@
 //! Map tasks: they probe with existing fingerprints, or with those of the batch itself, and find pairs.
 
+mod batch_ids;
+mod batch_parts;
 mod class_pairs;
 mod context;
 mod counts;
@@ -14,6 +16,8 @@ mod spec;
 mod task;
 mod undecided;
 
+pub use batch_ids::{BatchIds, StoredIds};
+pub use batch_parts::PlacesInBatch;
 pub(crate) use class_pairs::class_pair_schema;
 pub use class_pairs::{ClassPairs, DirectedPairs};
 pub use context::{FileRowGroups, MapContext, MapTask, Room, Want};

@@ -97,7 +97,7 @@ struct PairRows {
 
 /// The other side of a pair.
 enum Far<'a> {
-    /// A row of the batch.
+    /// A row of this part of the batch.
     New(u32),
     Existing {
         document: &'a ExistingDocument,
@@ -116,8 +116,10 @@ impl<'a> PairWriter<'a> {
         let (context, rows) = (self.context, &self.context.rows);
         let (mut outcome, mut judging) = (Ok(()), Ok(()));
         let (mut left, to) = (std::mem::take(&mut self.undecided), self.sender.clone());
-        let undecided = |pair| {
+        let places = &*context.places;
+        let undecided = |pair: UndecidedPair| {
             if judging.is_ok() {
+                let pair = UndecidedPair { a: places.class(pair.a), b: places.class(pair.b), ..pair };
                 judging = left.add(pair, context.max_looks).and_then(|full| send_notes(&to, full));
             }
         };
@@ -134,6 +136,7 @@ impl<'a> PairWriter<'a> {
                 let (forest, own, sender) = (&mut self.forest, &mut self.class_pairs, &self.sender);
                 let found_classes = |a, b| {
                     if outcome.is_ok() && context.notes_classes {
+                        let (a, b) = (places.class(a), places.class(b));
                         outcome = own.add(a, b, distance).and_then(|full| send_notes(sender, full));
                     }
                 };
@@ -198,7 +201,7 @@ impl<'a> PairWriter<'a> {
         fingerprint: u64,
     ) -> Result<()> {
         for &row in self.context.rows.members(class) {
-            if document.same_id_row != Some(row) {
+            if document.same_id_row != Some(self.context.places.row(row)) {
                 self.push(row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
             }
         }
@@ -235,7 +238,7 @@ impl<'a> PairWriter<'a> {
         if !self.context.itself {
             // Nothing else joins the members, so each needs a pair of its own.
             for row in members {
-                if let Some((document, sketch_distance)) = any.other_than(*row) {
+                if let Some((document, sketch_distance)) = any.other_than(self.context.places.row(*row)) {
                     self.push(*row, &Far::Existing { document, fingerprint, edge: true }, distance, sketch_distance)?;
                 }
             }
@@ -267,15 +270,16 @@ impl<'a> PairWriter<'a> {
         shares.unzip()
     }
 
+    /// Adds a pair of rows of this part of the batch, or of one and an existing document.
     fn push(&mut self, a: u32, far: &Far<'_>, distance: u8, sketch_distance: Option<u16>) -> Result<()> {
         debug_assert!(!matches!(far, Far::New(b) if *b <= a), "of two new rows, the lesser comes first");
-        let rows = &mut self.rows;
+        let (rows, places) = (&mut self.rows, &self.context.places);
         rows.n += 1;
-        rows.a.append_value(a);
+        rows.a.append_value(places.row(a));
         rows.distance.append_value(distance);
         rows.sketch_distance.append_option(sketch_distance);
         match far {
-            Far::New(row) => rows.far(*row, true, "", Origin::OWN),
+            Far::New(row) => rows.far(places.row(*row), true, "", Origin::OWN),
             Far::Existing { document, .. } => rows.far(document.before_row, false, &document.id, document.origin),
         }
         if self.context.want == Want::Forest {
@@ -411,6 +415,7 @@ impl<'d> Smallest<'d> {
         }
     }
 
+    /// Returns the first document that is not that of a row of the batch.
     fn other_than(&self, row: u32) -> Option<VerifiedDocument<'d>> {
         self.two.into_iter().flatten().find(|(document, _)| document.same_id_row != Some(row))
     }

@@ -1,36 +1,41 @@
 //! The specification of a join's map tasks, in a folder. A process or another engine needs it besides the description
 //! of a task.
 //!
-//! `spec.json` is the [`MapSpec`]. `batch/part-00000.parquet` has the query batch, with a row for each document in the
-//! order of the batch. `shadowed/part-00000.parquet` has the rows of existing files that take no part, because a later
-//! night has their documents again, and `restored/part-00000.parquet` those that were dropped and are kept now.
+//! `spec.json` is the [`MapSpec`]. `parts.arrow` has the parts of the query batch, and `ids.arrow` its ids, of which
+//! `first-ids.arrow` has the first one of each block. `shadowed/part-00000.parquet` has the rows of existing files that
+//! take no part, because a later night has their documents again, and `restored/part-00000.parquet` those that were dropped and
+//! are kept now.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Display;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Kernel, Key, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier, WordKeys, WordRows};
-use nearprint_parquet::schema::{DOC_ID, FINGERPRINT, N_FEATURES, SKETCH, SKETCH_BYTES};
 use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
-use nearprint_storage::{InputFile, Progress, Storage, in_memory, in_pool, row_number};
+use nearprint_storage::{InputFile, Progress, Storage, blocking, in_memory, in_pool, row_number};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
+use super::batch_ids::{BatchIds, StoredIds};
+use super::batch_parts::{self, LoadedParts, PartSpec, PlacesInBatch, StoredParts};
 use super::context::{MapContext, MapTask, Room, Want};
 use super::pair_writer::pair_schema;
 use super::task::map_task;
-use crate::batch::{CollectPolicy, Collecting, FILE, QueryBatch, ROW, RowColumns};
+use crate::batch::{FILE, QueryBatch, ROW};
 use crate::query_slices::{KeyJoin, KeyQueries, QuerySlices};
 use crate::stream::TaskBatches;
 
 /// The settings that all map tasks of a join share, besides the query batch and the rows that are shadowed or restored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MapSpec {
+    parts: Vec<PartSpec>,
     keys: Vec<KeySpec>,
     max_distance: u8,
     n_words: u8,
@@ -57,8 +62,6 @@ struct KeySpec {
     /// The number of bits that may differ in the block of each table. `None` means that everything is compared with
     /// everything.
     prefix_distances: Option<Vec<u32>>,
-    #[serde(rename = "n_parts")]
-    n_slices: usize,
 }
 
 impl KeySpec {
@@ -70,16 +73,18 @@ impl KeySpec {
             bits: plan.bits(),
             max_distance: plan.max_distance(),
             prefix_distances: (!plan.is_scan()).then_some(distances),
-            n_slices: key.n_slices(),
         }
     }
 
-    /// Returns the queries of the key. `fingerprints` are those of the batch, each once.
-    fn queries(&self, rows: &QueryRows, fingerprints: &[u64]) -> Result<KeyQueries> {
-        let plan = match &self.prefix_distances {
+    fn plan(&self) -> Result<TablePlan> {
+        Ok(match &self.prefix_distances {
             Some(distances) => TablePlan::new(self.bits, self.max_distance, distances)?,
             None => TablePlan::scan(self.bits, self.max_distance),
-        };
+        })
+    }
+
+    /// Returns the queries of the key. `fingerprints` are those of the rows, each once.
+    fn queries(&self, rows: &QueryRows, fingerprints: &[u64]) -> Result<KeyQueries> {
         let (words, values) = match self.of.key {
             Key::Fingerprint => (None, fingerprints.to_vec()),
             Key::Word(word) => {
@@ -87,7 +92,7 @@ impl KeySpec {
                 (Some(words), values)
             }
         };
-        Ok(KeyQueries::new(self.of, values, words, plan, self.n_slices))
+        Ok(KeyQueries::new(self.of, values, words, self.plan()?, 1))
     }
 }
 
@@ -120,15 +125,6 @@ impl FileVersion {
     }
 }
 
-static BATCH: LazyLock<SchemaRef> = LazyLock::new(|| {
-    Arc::new(Schema::new(vec![
-        Field::new(DOC_ID, DataType::Utf8, false),
-        Field::new(FINGERPRINT, DataType::UInt64, true),
-        Field::new(SKETCH, DataType::FixedSizeBinary(SKETCH_BYTES), true),
-        Field::new(N_FEATURES, DataType::UInt32, true),
-    ]))
-});
-
 /// The columns of rows of existing files.
 static FILE_ROWS: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![Field::new(FILE, DataType::Utf8, false), Field::new(ROW, DataType::UInt32, false)]))
@@ -144,14 +140,16 @@ const RESTORED: &str = "restored";
 const READ_AHEAD_BYTES: usize = 64 << 20;
 
 impl MapSpec {
-    /// Writes the specification of a context into a folder.
+    /// Writes the specification of a context into a folder. `parts` are the values of each part of the batch.
     ///
     /// # Errors
     /// The disk is full, or a file cannot be written.
-    pub fn write(context: &MapContext, folder: &Path) -> Result<()> {
+    pub fn write(context: &MapContext, batch: &QueryBatch, parts: &[Range<u32>], folder: &Path) -> Result<()> {
         let mut files: Vec<&ExistingFile> = context.files.values().collect();
         files.sort_by(|a, b| a.parquet.file.url.cmp(&b.parquet.file.url));
+        StoredIds::write(batch, folder)?;
         let spec = Self {
+            parts: batch_parts::write(batch, &context.rows, parts, folder)?,
             keys: context.queries.keys().iter().map(KeySpec::of).collect(),
             max_distance: context.verifier.max_distance,
             n_words: context.verifier.words.n,
@@ -170,49 +168,80 @@ impl MapSpec {
         };
         let json = serde_json::to_vec(&spec).map_err(defect)?;
         std::fs::write(folder.join(SPEC), json).map_err(Fault::io(folder.join(SPEC)))?;
-        write_batch(&context.batch, folder)?;
         write_rows(&files, folder, SHADOWED, |rows| rows.0)?;
         write_rows(&files, folder, RESTORED, |rows| rows.1)
     }
 
-    /// Loads the specification and the query batch of a join from their folder, which is not read again.
+    /// Loads the specification of a join from its folder, which is not read again and may be removed. The parts of the batch
+    /// stay in their files until a task needs them.
     ///
     /// # Errors
     /// A file cannot be read, or does not hold what [`write`](Self::write) wrote.
     pub async fn load(storage: &Storage, folder: &Path, threads: usize) -> Result<LoadedJoin> {
         let json = std::fs::read(folder.join(SPEC)).map_err(Fault::io(folder.join(SPEC)))?;
         let spec: Self = serde_json::from_slice(&json).map_err(defect)?;
-        let batch = read_batch(storage, folder).await?;
-        let (sketches, n_features) = (Arc::clone(&batch.sketches), Arc::clone(&batch.n_features));
-        let (rows, values) = in_pool(|| QueryRows::group_counted(&batch.fingerprints, sketches, n_features))?;
-        let queries = in_pool(|| spec.keys.iter().map(|key| key.queries(&rows, &values)).collect::<Result<_>>())?;
-        let class_fingerprints = if spec.n_words > 0 { rows.class_values(&values) } else { Vec::new() };
         Ok(LoadedJoin {
-            batch: Arc::new(batch),
-            rows: Arc::new(rows),
-            class_fingerprints: Arc::new(class_fingerprints),
-            queries: Arc::new(QuerySlices::try_new(queries, Kernel::best())?),
+            parts: Arc::new(StoredParts::open(spec.parts.clone(), folder)?),
+            ids: Arc::new(BatchIds::Stored(Box::new(StoredIds::open(folder)?))),
+            current: Arc::default(),
             shadowed: read_rows(storage, folder, SHADOWED).await?,
             restored: read_rows(storage, folder, RESTORED).await?,
-            spec,
+            spec: Arc::new(spec),
             storage: storage.clone(),
             room: Room::new(threads, 1, READ_AHEAD_BYTES),
         })
     }
 }
 
-/// The specification and the query batch of a join, in the memory of a process that runs some of its map tasks.
+/// The specification of a join, in a process that runs some of its map tasks.
 #[derive(Debug)]
 pub struct LoadedJoin {
-    spec: MapSpec,
-    batch: Arc<QueryBatch>,
-    rows: Arc<QueryRows>,
-    class_fingerprints: Arc<Vec<u64>>,
-    queries: Arc<QuerySlices>,
+    spec: Arc<MapSpec>,
+    parts: Arc<StoredParts>,
+    ids: Arc<BatchIds>,
+    current: Arc<RwLock<Option<CurrentPart>>>,
     shadowed: HashMap<String, RowSet>,
     restored: HashMap<String, RowSet>,
     storage: Storage,
     room: Arc<Room>,
+}
+
+/// The part of the batch in memory, and the slices whose tables are: what tasks that run at once have in common.
+#[derive(Debug)]
+struct CurrentPart {
+    of: (usize, Option<usize>),
+    slices: Range<usize>,
+    join: Arc<PartJoin>,
+}
+
+/// A part of the batch, or two of which the second is joined with the first, and the queries of its keys.
+#[derive(Debug)]
+struct PartJoin {
+    rows: Arc<QueryRows>,
+    class_fingerprints: Arc<Vec<u64>>,
+    places: Arc<PlacesInBatch>,
+    queries: Arc<QuerySlices>,
+}
+
+impl PartJoin {
+    fn load(spec: &MapSpec, parts: &StoredParts, (part, other): (usize, Option<usize>)) -> Result<Self> {
+        let LoadedParts { rows, values, n_first_values, places } = parts.load(part, other)?;
+        let is_whole = other.is_none();
+        let class_fingerprints = if spec.n_words > 0 && is_whole { rows.class_values(&values) } else { Vec::new() };
+        let queries = if is_whole {
+            in_pool(|| spec.keys.iter().map(|key| key.queries(&rows, &values)).collect::<Result<_>>())?
+        } else {
+            let own = spec.keys.iter().find(|key| key.of.itself);
+            let own = own.ok_or_else(|| defect("the batch is not joined with itself, and two parts of it are"))?;
+            vec![KeyQueries::with_others(own.of, values, own.plan()?, n_first_values)]
+        };
+        Ok(Self {
+            rows: Arc::new(rows),
+            class_fingerprints: Arc::new(class_fingerprints),
+            places: Arc::new(places),
+            queries: Arc::new(QuerySlices::try_new(queries, Kernel::best())?),
+        })
+    }
 }
 
 impl LoadedJoin {
@@ -222,20 +251,57 @@ impl LoadedJoin {
         pair_schema(self.spec.want)
     }
 
-    /// Returns the batches of a task, as [`map_task`] does. The existing files that it names are opened first.
+    /// Returns the batches of a task, as [`map_task`] does. The existing files that it names are opened first. A task of another
+    /// part of the batch than that of tasks that run already waits for their end.
     pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
         let own = Arc::clone(self);
         let started = async move {
-            match own.context(&task).await {
-                Ok(context) => map_task(&context, &task),
+            let started = async {
+                let current = own.current_part(&task).await?;
+                let part = current.as_ref().ok_or_else(|| defect("no part of the batch is in memory"))?;
+                let batches = map_task(&own.context(&task, &part.join).await?, &task);
+                Ok(batches.map(move |batch| {
+                    let _until_done = &current;
+                    batch
+                }))
+            };
+            match started.await {
+                Ok(batches) => batches.boxed(),
                 Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
             }
         };
         futures::stream::once(started).flatten().boxed()
     }
 
+    /// Returns the part of the batch that a task needs, which stays in memory as long as the task has it.
+    async fn current_part(&self, task: &MapTask) -> Result<OwnedRwLockReadGuard<Option<CurrentPart>>> {
+        let (of, slices) = (task.parts(), task.slices());
+        let is_it = |current: &Option<CurrentPart>| {
+            current.as_ref().is_some_and(|current| current.of == of && current.slices == slices)
+        };
+        let current = Arc::clone(&self.current).read_owned().await;
+        if is_it(&current) {
+            return Ok(current);
+        }
+        drop(current);
+        let mut current = Arc::clone(&self.current).write_owned().await;
+        if !is_it(&current) {
+            // What is there is given up before the next part takes memory.
+            let known = current.take().filter(|current| current.of == of).map(|current| current.join);
+            let join = match known {
+                Some(join) => join,
+                None => {
+                    let (spec, parts) = (Arc::clone(&self.spec), Arc::clone(&self.parts));
+                    Arc::new(blocking("part", move || PartJoin::load(&spec, &parts, of)).await?)
+                }
+            };
+            *current = Some(CurrentPart { of, slices, join });
+        }
+        Ok(OwnedRwLockWriteGuard::downgrade(current))
+    }
+
     /// Builds the context of a task. Only the existing files that it names are opened.
-    async fn context(&self, task: &MapTask) -> Result<Arc<MapContext>> {
+    async fn context(&self, task: &MapTask, part: &PartJoin) -> Result<Arc<MapContext>> {
         let piece = match task {
             MapTask::Existing { piece, .. } => piece.as_slice(),
             MapTask::Itself { .. } => &[],
@@ -250,10 +316,11 @@ impl LoadedJoin {
         }
         let spec = &self.spec;
         Ok(Arc::new(MapContext {
-            batch: Arc::clone(&self.batch),
-            rows: Arc::clone(&self.rows),
-            class_fingerprints: Arc::clone(&self.class_fingerprints),
-            queries: Arc::clone(&self.queries),
+            ids: Arc::clone(&self.ids),
+            rows: Arc::clone(&part.rows),
+            places: Arc::clone(&part.places),
+            class_fingerprints: Arc::clone(&part.class_fingerprints),
+            queries: Arc::clone(&part.queries),
             verifier: Verifier {
                 max_distance: spec.max_distance,
                 words: WordKeys { n: spec.n_words, max_distance: spec.max_word_distance },
@@ -320,36 +387,6 @@ impl ExistingSpec {
         let (parquet, origin) = (self.file.open(storage).await?, Origin::from(self.origin));
         Ok(ExistingFile { parquet, documents, origin, numbered_from: self.numbered_from })
     }
-}
-
-fn write_batch(batch: &QueryBatch, folder: &Path) -> Result<()> {
-    let mut writer = DatasetWriter::new(folder, "batch", &BATCH, &[]).in_one_file();
-    let all: Vec<u32> = batch.rows().collect();
-    for rows in all.chunks(BATCH_ROWS) {
-        let columns = RowColumns { batch, rows };
-        let columns = vec![columns.ids(), columns.fingerprints(), columns.sketches()?, columns.n_features()];
-        writer.write(RecordBatch::try_new(Arc::clone(&BATCH), columns).map_err(defect)?)?;
-    }
-    writer.finish()?;
-    Ok(())
-}
-
-async fn read_batch(storage: &Storage, folder: &Path) -> Result<QueryBatch> {
-    let mut collecting = Collecting::new(&[], None, usize::MAX);
-    let mut first_row = 0u64;
-    let parquet = ParquetFile::open(part(storage, folder, "batch").await?).await?;
-    let mut batches = parquet.stream(parquet.whole(&[DOC_ID, FINGERPRINT, SKETCH, N_FEATURES]))?;
-    while let Some(batch) = batches.try_next().await? {
-        let n = batch.num_rows();
-        let mut fields: Vec<Field> = batch.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
-        fields.extend([Field::new(FILE, DataType::UInt32, false), Field::new(ROW, DataType::UInt64, false)]);
-        let mut columns = batch.columns().to_vec();
-        columns.push(Arc::new(UInt32Array::from(vec![0; n])));
-        columns.push(Arc::new(UInt64Array::from_iter_values((first_row..).take(n))));
-        collecting.push(&RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(defect)?)?;
-        first_row += n as u64;
-    }
-    collecting.finish(&CollectPolicy::default(), |_| parquet.file.url.clone())
 }
 
 /// Writes the rows of existing files that `of` chooses among those that are shadowed and those that are restored.

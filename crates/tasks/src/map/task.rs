@@ -19,7 +19,9 @@ use crate::stream::{TaskBatch, produce};
 /// # use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
 /// use futures::{StreamExt, TryStreamExt};
 /// use nearprint_join::{Kernel, Key, LossLimit, QueryRows, TablePlan, Verifier, WordKeys};
-/// use nearprint_tasks::{KeyJoin, KeyQueries, MapContext, MapTask, QuerySlices, Room, TaskBatch, Want, map_task};
+/// use nearprint_tasks::{
+///     BatchIds, KeyJoin, KeyQueries, MapContext, MapTask, QuerySlices, Room, TaskBatch, Want, map_task,
+/// };
 ///
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
 /// # let ids: ArrayRef = Arc::new(StringArray::from(vec!["a.html", "b.html", "c.html"]));
@@ -38,8 +40,9 @@ use crate::stream::{TaskBatch, produce};
 /// let queries = QuerySlices::try_new(vec![key], Kernel::best())?;
 /// let verifier = Verifier { max_distance: 3, words: WordKeys::NONE, max_sketch_distance: None, judged_to: None };
 /// let context = Arc::new(MapContext {
-///     batch: Arc::new(batch),
+///     ids: Arc::new(BatchIds::Held(Arc::new(batch))),
 ///     rows: Arc::new(rows),
+///     places: Arc::default(),
 ///     queries: Arc::new(queries),
 ///     class_fingerprints: Arc::default(),
 ///     verifier,
@@ -54,7 +57,7 @@ use crate::stream::{TaskBatch, produce};
 ///     room: Room::new(1, 2, 0),
 ///     progress: nearprint_storage::Progress::default(),
 /// });
-/// let mut batches = map_task(&context, &MapTask::Itself { values: all, slice: 0 });
+/// let mut batches = map_task(&context, &MapTask::Itself { values: all, slice: 0, part: 0, other: None });
 /// let mut n_pairs = 0;
 /// while let Some(batch) = batches.try_next().await? {
 ///     if let TaskBatch::Rows(pairs) = batch {
@@ -70,12 +73,12 @@ pub fn map_task(context: &Arc<MapContext>, task: &MapTask) -> BoxStream<'static,
     produce("map", move |sender| async move {
         let tables = context.queries.tables(task.slices()).await?;
         let counts = match task {
-            MapTask::Itself { values, slice } => {
+            MapTask::Itself { values, slice, .. } => {
                 let (own, to) = (Arc::clone(&context), sender.clone());
                 let map = move || map_itself(&own, (own.queries.of_slice(slice).0, &tables[0]), values, to);
                 context.room.compute(map).await?
             }
-            MapTask::Existing { piece, slices } => map_piece(&context, slices, tables, piece, &sender).await?,
+            MapTask::Existing { piece, slices, .. } => map_piece(&context, slices, tables, piece, &sender).await?,
         };
         sender.send(TaskBatch::Notes(counts.notes()?)).await
     })

@@ -10,7 +10,7 @@ use nearprint_fault::Result;
 use nearprint_join::Key;
 use nearprint_parquet::create_folder;
 use nearprint_storage::{Progress, Storage, locked};
-use nearprint_tasks::{ClassPairs, Engine, KeyQueries, MapContext, MapCounts, MapSpec, Undecided, Want};
+use nearprint_tasks::{ClassPairs, Engine, KeyQueries, MapContext, MapCounts, MapSpec, QueryBatch, Undecided, Want};
 use tokio::sync::watch;
 
 use super::map_tasks::MapTasks;
@@ -54,7 +54,7 @@ impl MapPhase {
     /// of pairs of classes go to `class_pairs`. The pairs that a judge takes for near-duplicates are among the rows.
     pub(super) fn reduced(
         &self,
-        context: MapContext,
+        (context, batch): (MapContext, &Arc<QueryBatch>),
         max_new_pairs: u64,
         class_pairs: Arc<ClassPairs>,
         judging: Option<Judging>,
@@ -81,7 +81,8 @@ impl MapPhase {
         // Without tasks, nothing is told.
         let judge = judging.filter(|_| !tasks.is_empty()).map(|Judging { judge, max_bytes, .. }| {
             let (context, notes) = (Arc::clone(&context), Arc::clone(&notes));
-            TaskExec::plan(JudgeTask { judge, context, undecided, max_bytes, told: is_told, notes })
+            let batch = Arc::clone(batch);
+            TaskExec::plan(JudgeTask { judge, batch, context, undecided, max_bytes, told: is_told, notes })
         });
         let tables = self.tables_in_words();
         let (tables, plan) = match &self.engine {
@@ -96,7 +97,7 @@ impl MapPhase {
             Some(engine) => {
                 let folder = spec_folder(runner, context.want);
                 create_folder(&folder)?;
-                MapSpec::write(&context, &folder)?;
+                MapSpec::write(&context, batch, self.tasks.parts.as_deref().unwrap_or_default(), &folder)?;
                 let (engine, tasks, want) = (Arc::clone(engine), self.tasks.weighed(tasks), context.want);
                 let (storage, progress) = (self.storage.clone(), self.progress.clone());
                 let sent = RemoteTasks { engine, tasks, folder, storage, progress, want, notes, tables };
@@ -123,7 +124,8 @@ impl MapPhase {
             };
             format!("{word}bits={bits}, k={k}, tables={tables}, slices={n_slices}")
         };
-        self.tasks.queries.keys().iter().map(of_key).collect::<Vec<_>>().join("; ")
+        let keys = self.tasks.queries.keys().iter().map(of_key).collect::<Vec<_>>().join("; ");
+        if self.tasks.n_parts() > 1 { format!("parts={}; {keys}", self.tasks.n_parts()) } else { keys }
     }
 }
 

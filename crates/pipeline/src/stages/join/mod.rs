@@ -33,7 +33,7 @@ use crate::stages::judge::{JudgeCounts, NightJudge};
 use nearprint_parquet::{ParquetFile, StagedFile};
 use nearprint_storage::{blocking, locked};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, RunFile};
-use nearprint_tasks::{ClassPairs, KeyQueries, MapContext, MapCounts, QueryBatch, Room, Undecided, Want};
+use nearprint_tasks::{BatchIds, ClassPairs, KeyQueries, MapContext, MapCounts, QueryBatch, Room, Undecided, Want};
 
 use map_phase::{Judging, MapPhase, Reduced};
 use map_tasks::MapTasks;
@@ -96,7 +96,8 @@ impl NearDuplicates {
             resources: resources.clone(),
         };
         let planned = blocking("tables", move || planning.plan(batch)).await?;
-        let Planned { batch, rows, class_fingerprints, queries, piece_rows, words_at_once, memory, runner } = planned;
+        let Planned { batch, rows, class_fingerprints, queries, parts, piece_rows, words_at_once, memory, runner } =
+            planned;
         let (existing, of_fingerprints, of_words) = by_url(existing, rules.verifier.words != WordKeys::NONE);
         let tasks = MapTasks {
             existing: Arc::new(existing),
@@ -104,9 +105,10 @@ impl NearDuplicates {
             of_words,
             n_existing,
             queries: Arc::new(queries),
+            parts,
             piece_rows,
             words_at_once,
-            threads: workers.map_or(resources.n_threads(), |workers| workers.n * workers.threads),
+            threads: workers.map_or(resources.n_threads(), |workers| workers.n.saturating_mul(workers.threads).max(1)),
         };
         let (engine, storage) = (work.engine.cloned(), work.storage.clone());
         let map = MapPhase { tasks, engine, storage, progress, counts: Arc::default() };
@@ -136,9 +138,11 @@ impl NearDuplicates {
         self.map.tasks.queries.keys().iter().map(|key| key.plan().tables().len()).sum()
     }
 
-    /// Returns the number of slices of the queries that are joined one after another, in the key that has most.
-    pub fn n_slices(&self) -> usize {
-        self.map.tasks.queries.keys().iter().map(KeyQueries::n_slices).max().unwrap_or(1)
+    /// Returns the number of parts of the batch that workers hold one after another, or of slices of the queries that are joined
+    /// here one after another, in the key that has most.
+    pub fn n_parts(&self) -> usize {
+        let slices = self.map.tasks.queries.keys().iter().map(KeyQueries::n_slices);
+        slices.chain([self.map.tasks.n_parts()]).max().unwrap_or(1)
     }
 
     /// Returns the instructions in use.
@@ -173,8 +177,9 @@ impl NearDuplicates {
             max_bytes: forest_bytes,
         });
         let context = MapContext {
-            batch: Arc::clone(&self.batch),
+            ids: Arc::new(BatchIds::Held(Arc::clone(&self.batch))),
             rows: Arc::clone(&self.rows),
+            places: Arc::default(),
             class_fingerprints: Arc::clone(&self.class_fingerprints),
             queries: Arc::clone(&self.map.tasks.queries),
             verifier: self.rules.verifier,
@@ -189,7 +194,7 @@ impl NearDuplicates {
             room: Room::new(self.runner.threads(), pieces_under_way, read_ahead_bytes),
             progress: self.map.progress.clone(),
         };
-        self.map.reduced(context, max_new_pairs, class_pairs, judging, &self.runner)
+        self.map.reduced((context, &self.batch), max_new_pairs, class_pairs, judging, &self.runner)
     }
 
     /// Writes every verified pair. More than `max_pairs` pairs are an error.

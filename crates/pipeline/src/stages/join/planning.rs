@@ -1,13 +1,18 @@
 //! The plan of a join: the groups of the batch, the tables, and what each pass may hold.
 
+use std::convert::Infallible;
+use std::ops::Range;
+
 use nearprint_fault::Result;
 use nearprint_join::{ExistingRun, Kernel, Key, LossLimit, QueryRows, Verifier, WordRows, Workload};
 use nearprint_storage::in_pool;
 use nearprint_tasks::{KeyQueries, QueryBatch, QuerySlices, Room, Workers};
 
 use super::memory::{Budget, group};
-use crate::cluster_plan::{most_piece_rows, table_bytes};
-use crate::join_plan::{JoinPlan, PlannedKey, as_f64, keys_of};
+use crate::cluster_plan::{
+    HeldByWorker, PartPlan, PartSizes, choose_parts, further_part_ns, most_piece_rows, work_of_part,
+};
+use crate::join_plan::{JoinPlan, PlannedKey, READ_SKETCH_NS, as_f64, keys_of};
 use crate::operators::reduce::PlanRunner;
 use crate::resources::Resources;
 use crate::stages::decide::ClusterRule;
@@ -64,8 +69,10 @@ pub(super) struct Planned {
     pub(super) rows: QueryRows,
     /// The fingerprint of each class, if words are keys.
     pub(super) class_fingerprints: Vec<u64>,
-    /// The tables, or the values of which the workers of an engine build them.
+    /// The tables, or the plans by which the workers of an engine build them.
     pub(super) queries: QuerySlices,
+    /// The values of each part of the batch that the workers of an engine hold. `None` if the batch is joined here, whole.
+    pub(super) parts: Option<Vec<Range<u32>>>,
     /// The rows of a piece, about, for each key.
     pub(super) piece_rows: Vec<u64>,
     /// The words are mapped at once.
@@ -74,94 +81,147 @@ pub(super) struct Planned {
     pub(super) runner: PlanRunner,
 }
 
-impl Planning {
-    /// Groups the batch, plans the join within the memory that is left, and builds the tables.
-    pub(super) fn plan(self, batch: QueryBatch) -> Result<Planned> {
-        let Self { rules, n_existing, runs, held_bytes, kernel, workers, resources } = self;
-        let read_ahead_bytes = READ_AHEAD_BYTES.min(resources.counted_bytes() / READ_AHEAD_SHARE);
-        let (batch, rows, values) = group(batch, rules.decides, &resources)?;
-        let keys = keys_of(rules.bits, (rules.verifier, rules.own_verifier), rules.itself, !runs.is_empty());
-        let has_words = keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
-        let class_fingerprints = match workers {
-            None if has_words => rows.class_values(&values),
-            _ => Vec::new(),
-        };
-        let n_class_fingerprints = if has_words { rows.n_classes() } else { 0 };
-        let of_keys: Vec<ValuesOfKey> = match (keys.as_slice(), workers) {
-            ([_], None) => vec![ValuesOfKey::new(values, None)],
-            (several, None) => {
-                in_pool(|| several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect())
-            }
-            // One after another, so that the words of one key alone are in memory.
-            (keys, Some(_)) => {
-                in_pool(|| keys.iter().map(|key| ValuesOfKey::counted(key.of.key, &rows, values.len())).collect())
-            }
-        };
-        let keys_bytes = match of_keys.as_slice() {
-            // The tables of a single slice have its values.
-            [_] => 0,
-            several => several.iter().map(|key| key.bytes).sum::<usize>() + n_class_fingerprints * 8,
-        };
-        let reading_bytes = |threads| if has_words { Room::reading_bytes(threads) } else { 0 };
-        // What those hold who build the tables.
-        let of_join = |threads| batch.memory_bytes() + rows.memory_bytes() + keys_bytes + reading_bytes(threads);
-        let held = match workers {
-            None => of_join(resources.n_threads()),
-            Some(_) => batch.memory_bytes() + rows.memory_bytes(),
-        };
-        let mut left = Budget::new(&resources, held_bytes + held + read_ahead_bytes, batch.len(), rules.decides)?;
-        let (memory_bytes, threads) = match workers {
-            None => (left.for_tables(), resources.n_threads()),
-            Some(Workers { memory_bytes, threads, .. }) => {
-                (table_bytes("worker_memory", memory_bytes, of_join(threads))?, threads)
-            }
-        };
-        let most_rows = workers.map_or(0, |workers| most_piece_rows(n_existing, workers.n as u64));
-        let workload = |key: &PlannedKey, values: &ValuesOfKey| Workload {
-            n_queries: values.n_values,
-            existing: if key.of.existing { runs_of(key.of.key, &runs) } else { Vec::new() },
-            piece_rows: most_rows,
-            itself: key.of.itself,
-            memory_bytes,
-            threads,
-            pieces_under_way: 0,
-            kernel,
-        };
-        let works = keys.iter().zip(&of_keys).map(|(key, values)| (key, workload(key, values)));
-        let KeyPlans { plans, words_at_once, table_bytes } = KeyPlans::choose(&works.collect::<Vec<_>>())?;
-        let piece_rows = plans.iter().map(|plan| plan.piece_rows as u64).collect();
-        let pieces_under_way = plans.iter().map(|plan| plan.pieces_under_way).min().unwrap_or(1);
-        let mut queries = Vec::with_capacity(keys.len());
-        for ((key, of_key), plan) in keys.into_iter().zip(of_keys).zip(plans) {
-            tracing::debug!(
-                key = ?key.of.key,
-                tables = plan.tables.tables().len(),
-                slices = plan.n_slices,
-                kernel = kernel.name().name(),
-                estimated_ns = plan.cost.ns_per_fingerprint,
-                "join planned"
-            );
-            queries.push(match of_key.held {
-                Some((values, words)) => KeyQueries::new(key.of, values, words, plan.tables, plan.n_slices),
-                None => KeyQueries::counted(key.of, of_key.n_values, plan.tables, plan.n_slices),
-            });
-        }
-        let queries = if workers.is_some() {
-            QuerySlices::unbuilt(queries, kernel)
-        } else {
-            left.take(table_bytes);
-            QuerySlices::try_new(queries, kernel)?
-        };
-        let runner = PlanRunner::new(&resources, left.for_reduce(&resources))?;
-        let forest_bytes = left.for_forest(&resources);
-        let memory = PassMemory { pieces_under_way, read_ahead_bytes, forest_bytes };
-        Ok(Planned { batch, rows, class_fingerprints, queries, piece_rows, words_at_once, memory, runner })
-    }
+/// The plans of a join as its tasks need them. The fields are those of [`Planned`].
+struct PlannedJoin {
+    queries: QuerySlices,
+    parts: Option<Vec<Range<u32>>>,
+    piece_rows: Vec<u64>,
+    words_at_once: bool,
+    pieces_under_way: usize,
+    /// The most bytes of tables and pieces that are held here at a time.
+    table_bytes: usize,
 }
 
-/// The nanoseconds that it takes to read the sketch of an existing document, about: it has 33 bytes, and a disk or bucket gives
-/// 430 MB a second to all threads.
-const READ_SKETCH_NS: f64 = 77.0;
+impl Planning {
+    /// Groups the batch, and plans the join within the memory that is left, here or in each worker. Tables are built here only.
+    pub(super) fn plan(self, batch: QueryBatch) -> Result<Planned> {
+        let read_ahead_bytes = READ_AHEAD_BYTES.min(self.resources.counted_bytes() / READ_AHEAD_SHARE);
+        let Self { rules, runs, .. } = &self;
+        let (batch, rows, values) = group(batch, rules.decides, &self.resources)?;
+        let keys = keys_of(rules.bits, (rules.verifier, rules.own_verifier), rules.itself, !runs.is_empty());
+        let has_words = keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
+        let class_fingerprints =
+            if has_words && self.workers.is_none() { rows.class_values(&values) } else { Vec::new() };
+        let held_bytes = self.held_bytes + batch.memory_bytes() + rows.memory_bytes() + read_ahead_bytes;
+        let budget = |more: usize| Budget::new(&self.resources, held_bytes + more, batch.len(), rules.decides);
+        let (join, mut left) = match self.workers {
+            None => {
+                let of_keys = match keys.as_slice() {
+                    [_] => vec![ValuesOfKey { values, words: None }],
+                    several => {
+                        in_pool(|| several.iter().map(|key| ValuesOfKey::of(key.of.key, &rows, &values)).collect())
+                    }
+                };
+                let keys_bytes = match of_keys.as_slice() {
+                    // The tables of a single slice have its values.
+                    [_] => 0,
+                    several => several.iter().map(ValuesOfKey::bytes).sum::<usize>() + class_fingerprints.len() * 8,
+                };
+                let reading_bytes = if has_words { Room::reading_bytes(self.resources.n_threads()) } else { 0 };
+                let left = budget(keys_bytes + reading_bytes)?;
+                (self.here(keys, of_keys, left.for_tables())?, left)
+            }
+            Some(workers) => {
+                let left = budget(0)?;
+                (self.elsewhere(workers, keys, &batch, &rows)?, left)
+            }
+        };
+        left.take(join.table_bytes);
+        let runner = PlanRunner::new(&self.resources, left.for_reduce(&self.resources))?;
+        let forest_bytes = left.for_forest(&self.resources);
+        let PlannedJoin { queries, parts, piece_rows, words_at_once, pieces_under_way, .. } = join;
+        let memory = PassMemory { pieces_under_way, read_ahead_bytes, forest_bytes };
+        Ok(Planned { batch, rows, class_fingerprints, queries, parts, piece_rows, words_at_once, memory, runner })
+    }
+
+    /// Plans the join of a batch that is whole, and builds the tables if there is one slice of one key.
+    fn here(&self, keys: Vec<PlannedKey>, of_keys: Vec<ValuesOfKey>, memory_bytes: usize) -> Result<PlannedJoin> {
+        let work = |key: &PlannedKey, values: &ValuesOfKey| Workload {
+            memory_bytes,
+            ..self.workload(key, values.values.len(), 0, self.resources.n_threads())
+        };
+        let works = keys.iter().zip(&of_keys).map(|(key, values)| (key, work(key, values)));
+        let plans = KeyPlans::choose(&works.collect::<Vec<_>>())?;
+        plans.log(&keys, 1, self.kernel);
+        let with_values = keys.into_iter().zip(of_keys).zip(&plans.plans).map(|((key, of_key), plan)| {
+            KeyQueries::new(key.of, of_key.values, of_key.words, plan.tables.clone(), plan.n_slices)
+        });
+        let queries = QuerySlices::try_new(with_values.collect(), self.kernel)?;
+        Ok(plans.planned(queries, None))
+    }
+
+    /// Plans the join of a batch of which each worker holds a part at a time.
+    fn elsewhere(
+        &self,
+        workers: Workers,
+        keys: Vec<PlannedKey>,
+        batch: &QueryBatch,
+        rows: &QueryRows,
+    ) -> Result<PlannedJoin> {
+        let n_word_keys = keys.iter().filter(|key| matches!(key.of.key, Key::Word(_))).count();
+        let held = HeldByWorker {
+            n_batch_rows: batch.len(),
+            has_sketches: batch.sketches.n_values() > 0,
+            has_features: batch.n_features.n_values() > 0,
+            n_fingerprint_keys: keys.len() - n_word_keys,
+            n_word_keys,
+            itself: self.rules.itself,
+        };
+        let reading_bytes = if n_word_keys > 0 { Room::reading_bytes(workers.threads) } else { 0 };
+        let sizes = |n_parts: usize| {
+            let parts = rows.cut(n_parts);
+            // The sizes of the largest part, and of the largest two together.
+            let largest = |of: &dyn Fn(Range<u32>) -> usize| {
+                let mut sizes: Vec<usize> = parts.iter().cloned().map(of).collect();
+                sizes.sort_unstable_by(|a, b| b.cmp(a));
+                (sizes.first().copied().unwrap_or(0), sizes.iter().take(2).sum())
+            };
+            let (n_rows, rows_of_two) = largest(&|values| rows.rows_of(values).len());
+            let (n_values, values_of_two) = largest(&|values| values.len());
+            let (n_classes, _) = largest(&|values| rows.classes_of_values(values).len());
+            let of_two = (rows_of_two, values_of_two);
+            PartSizes { n_parts: parts.len().max(1), n_rows, n_values, n_classes, of_two }
+        };
+        let piece_rows = most_piece_rows(self.n_existing, workers.n as u64);
+        let work = |key: &PlannedKey, part: &PartSizes, memory_bytes: usize| {
+            let n_queries = if key.of.key == Key::Fingerprint { part.n_values } else { part.n_classes };
+            let work = self.workload(key, n_queries, piece_rows, workers.threads);
+            work_of_part(Workload { memory_bytes, ..work }, rows.n_values(), part.n_parts)
+        };
+        let plan = |part: &PartSizes, memory_bytes: usize| {
+            let works: Vec<_> = keys.iter().map(|key| (key, work(key, part, memory_bytes))).collect();
+            let plan = KeyPlans::in_one_slice(&works);
+            let ns = plan.plans.iter().map(|plan| plan.cost.total_ns).sum();
+            PartPlan { ns, table_bytes: plan.table_bytes, plan }
+        };
+        let n_loaded = if self.rules.itself { batch.len() } else { 0 };
+        let further_ns = further_part_ns(self.n_existing, n_loaded, workers.threads, n_word_keys > 0);
+        let of_memory = ("worker_memory", workers.memory_bytes);
+        let held = |part: &PartSizes| held.bytes(part) + reading_bytes;
+        let (part, plans) = choose_parts(of_memory, sizes, held, plan, further_ns)?;
+        plans.log(&keys, part.n_parts, self.kernel);
+        let counted = keys.into_iter().zip(&plans.plans).map(|(key, plan)| {
+            let n_values = if key.of.key == Key::Fingerprint { part.n_values } else { part.n_classes };
+            KeyQueries::counted(key.of, n_values, plan.tables.clone(), 1)
+        });
+        let queries = QuerySlices::unbuilt(counted.collect(), self.kernel);
+        // The tables are in the memory of the workers.
+        Ok(PlannedJoin { table_bytes: 0, ..plans.planned(queries, Some(rows.cut(part.n_parts))) })
+    }
+
+    fn workload(&self, key: &PlannedKey, n_queries: usize, piece_rows: usize, threads: usize) -> Workload {
+        Workload {
+            n_queries,
+            existing: if key.of.existing { runs_of(key.of.key, &self.runs) } else { Vec::new() },
+            piece_rows,
+            itself: key.of.itself,
+            memory_bytes: 0,
+            threads,
+            pieces_under_way: 0,
+            kernel: self.kernel,
+        }
+    }
+}
 
 /// The plans of all keys of a join.
 struct KeyPlans {
@@ -173,11 +233,49 @@ struct KeyPlans {
 }
 
 impl KeyPlans {
+    fn log(&self, keys: &[PlannedKey], n_parts: usize, kernel: Kernel) {
+        for (key, plan) in keys.iter().zip(&self.plans) {
+            tracing::debug!(
+                key = ?key.of.key,
+                tables = plan.tables.tables().len(),
+                parts = n_parts,
+                slices = plan.n_slices,
+                kernel = kernel.name().name(),
+                estimated_ns = plan.cost.ns_per_fingerprint,
+                "join planned"
+            );
+        }
+    }
+
+    fn planned(&self, queries: QuerySlices, parts: Option<Vec<Range<u32>>>) -> PlannedJoin {
+        PlannedJoin {
+            queries,
+            parts,
+            piece_rows: self.plans.iter().map(|plan| plan.piece_rows as u64).collect(),
+            words_at_once: self.words_at_once,
+            pieces_under_way: self.plans.iter().map(|plan| plan.pieces_under_way).min().unwrap_or(1),
+            table_bytes: self.table_bytes,
+        }
+    }
+
     /// Plans each key with all memory, because the keys are joined one after another. The words are joined at once if that is
     /// cheaper than to read sketches for each, although each then has an equal share of the memory.
     fn choose(works: &[(&PlannedKey, Workload)]) -> Result<Self> {
-        let plan = |key: &PlannedKey, work: &Workload| JoinPlan::choose(key.bits, u32::from(key.max_distance), work);
-        let mut plans = works.iter().map(|(key, work)| plan(key, work)).collect::<Result<Vec<_>>>()?;
+        Self::of(works, |key, work| JoinPlan::choose(key.bits, u32::from(key.max_distance), work))
+    }
+
+    /// As [`choose`](Self::choose), but no key has slices.
+    fn in_one_slice(works: &[(&PlannedKey, Workload)]) -> Self {
+        let plan = |key: &PlannedKey, work: &Workload| JoinPlan::in_one_slice(key.bits, key.max_distance.into(), work);
+        let of_all = Self::of(works, |key, work| Ok::<_, Infallible>(plan(key, work)));
+        of_all.unwrap_or_else(|never| match never {})
+    }
+
+    fn of<E>(
+        works: &[(&PlannedKey, Workload)],
+        plan: impl Fn(&PlannedKey, &Workload) -> std::result::Result<JoinPlan, E>,
+    ) -> std::result::Result<Self, E> {
+        let mut plans = works.iter().map(|(key, work)| plan(key, work)).collect::<std::result::Result<Vec<_>, _>>()?;
         let n_others = works.iter().take_while(|(key, _)| key.of.key == Key::Fingerprint).count();
         let words = &works[n_others..];
         debug_assert!(words.iter().all(|(key, _)| key.of.key != Key::Fingerprint), "words are the last keys");
@@ -196,15 +294,15 @@ impl KeyPlans {
     }
 
     /// Returns the plans of the words for an equal share of the memory each. `None` if `alone`, those for all memory, are better.
-    fn shares(
+    fn shares<E>(
         words: &[(&PlannedKey, Workload)],
         alone: &[JoinPlan],
-        plan: impl Fn(&PlannedKey, &Workload) -> Result<JoinPlan>,
+        plan: impl Fn(&PlannedKey, &Workload) -> std::result::Result<JoinPlan, E>,
     ) -> Option<Vec<JoinPlan>> {
         let of_share = |(key, work): &(&PlannedKey, Workload)| {
             plan(key, &Workload { memory_bytes: work.memory_bytes / words.len(), ..work.clone() })
         };
-        let shares = words.iter().map(of_share).collect::<Result<Vec<_>>>().ok()?;
+        let shares = words.iter().map(of_share).collect::<std::result::Result<Vec<_>, _>>().ok()?;
         let total_ns = |plans: &[JoinPlan]| plans.iter().map(|plan| plan.cost.total_ns).sum::<f64>();
         let (_, work) = words.first()?;
         // Each slice of a word alone reads the sketches.
@@ -228,34 +326,23 @@ fn runs_of(key: Key, runs: &[ExistingRun]) -> Vec<ExistingRun> {
 
 /// The distinct values of the batch in a key, and the classes behind them, if they are words.
 struct ValuesOfKey {
-    /// `None` if the workers of an engine make them again, and only their number is asked for here.
-    held: Option<(Vec<u64>, Option<WordRows>)>,
-    n_values: usize,
-    /// The bytes of what is held, here or by each worker.
-    bytes: usize,
+    values: Vec<u64>,
+    words: Option<WordRows>,
 }
 
 impl ValuesOfKey {
-    fn new(values: Vec<u64>, words: Option<WordRows>) -> Self {
-        let (n_values, of_words) = (values.len(), words.as_ref().map_or(0, WordRows::memory_bytes));
-        Self { held: Some((values, words)), n_values, bytes: n_values * 8 + of_words }
-    }
-
     fn of(key: Key, rows: &QueryRows, fingerprints: &[u64]) -> Self {
         match key {
-            Key::Fingerprint => Self::new(fingerprints.to_vec(), None),
+            Key::Fingerprint => Self { values: fingerprints.to_vec(), words: None },
             Key::Word(word) => {
                 let (words, values) = WordRows::group(rows, word);
-                Self::new(values, Some(words))
+                Self { values, words: Some(words) }
             }
         }
     }
 
-    fn counted(key: Key, rows: &QueryRows, n_fingerprints: usize) -> Self {
-        match key {
-            Key::Fingerprint => Self { held: None, n_values: n_fingerprints, bytes: n_fingerprints * 8 },
-            Key::Word(_) => Self { held: None, ..Self::of(key, rows, &[]) },
-        }
+    fn bytes(&self) -> usize {
+        self.values.len() * 8 + self.words.as_ref().map_or(0, WordRows::memory_bytes)
     }
 }
 
