@@ -4,7 +4,7 @@
     python evidence/spark/trials.py --folder /a/disk --results FILE kills [--n 20] [--seed 1] [--connect]
     python evidence/spark/trials.py --folder /a/disk --results FILE drivers [--n 6] [--seed 1]
     python evidence/spark/trials.py --folder /a/disk --results FILE speed [--log-existing 28] [--log-batch 18]
-    python evidence/spark/trials.py --folder /a/disk --results FILE memory [--log-batch 20] [--words 40] [--connect]
+    python evidence/spark/trials.py --folder /a/disk --results FILE memory [--log-batch 20] [--words 40] [--worker-memory BYTES] [--connect]
 
 Needs nearprint, pyspark and pyarrow in the Python that runs it, Java, and for `speed`, `kills` and `memory` a release build of nearprint-bench. `nights`
 takes labelled sets from the folder --sets. `kills` and `drivers` need boto3, and work on an S3 server whose place and credentials are in the environment, as
@@ -485,13 +485,13 @@ def speed(results, folder, options):
                     stages, summary = phases_of(done.stderr), json.loads(done.stdout.splitlines()[-1])
                 else:
                     before = shuffled(spark)
-                    summary = nearprint.spark.run(job, "2026-01-01", spark=spark, worker_memory=options.worker_memory, **places)
+                    summary = nearprint.spark.run(job, "2026-01-01", spark=spark, worker_memory=options.worker_memory or 4 << 30, **places)
                     stages = None
                 seconds[way], n_parts[way] = time.monotonic() - began, summary["n_parts"]
                 if way == "here":
                     expected = sums(at / "results")
             results.add(
-                part="speed", n_parts=n_parts, worker_memory=options.worker_memory, log_existing=options.log_existing, log_batch=options.log_batch, profile=options.profile, round=number,
+                part="speed", n_parts=n_parts, worker_memory=options.worker_memory or 4 << 30, log_existing=options.log_existing, log_batch=options.log_batch, profile=options.profile, round=number,
                 seconds_here=round(seconds["here"], 2), seconds_there=round(seconds["there"], 2),
                 overhead=round(seconds["there"] / seconds["here"] - 1, 3), same=sums(at / "results") == expected,
                 stages_here=stages, stages_there=spark_stages(spark, before), session_seconds=round(started, 1),
@@ -523,7 +523,7 @@ def memory(results, folder, options):
     log = open(place / "log", "w+", encoding="utf-8")
     with Cluster(place / "cluster", memory="6g") as cluster:
         conf, environment = {"spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError"}, cluster.environment
-        arguments = [str(part) for part in [*flags("there"), "--worker-memory", "3GiB"]]
+        arguments = [str(part) for part in [*flags("there"), "--worker-memory", options.worker_memory or 3 << 30]]
         if options.connect:
             environment = {**environment, "SPARK_REMOTE": cluster.start_server(memory="4g", conf=conf)}
             command = [sys.executable, str(ROOT / "jobs/spark/nightly.py"), *arguments]
@@ -545,7 +545,8 @@ def memory(results, folder, options):
         sys.exit("\n".join(lines))
     summary = json.loads(next(line for line in reversed(lines) if line.startswith("{")))
     results.add(
-        part="memory", connect=options.connect, log_batch=options.log_batch, words=options.words, n_documents=summary["n_documents"], n_drop=summary["n_drop"],
+        part="memory", connect=options.connect, log_batch=options.log_batch, words=options.words, worker_memory=options.worker_memory or 3 << 30, n_parts=summary["n_parts"],
+        n_documents=summary["n_documents"], n_drop=summary["n_drop"],
         peak_of_driver=summary["peak_rss_bytes"], peak_of_jvm=peak_of_jvm, peak_of_worker=peak_of_worker, peak_here=json.loads(here.stdout.splitlines()[-1])["peak_rss_bytes"],
         seconds=round(seconds, 1), seconds_here=round(seconds_here, 1), stage_ms=summary["stage_ms"], same=sums(place / "here") == sums(place / "there"),
     )
@@ -601,7 +602,7 @@ def main():
     parser.add_argument("--words", type=int, default=40, help="words of a document, for memory")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--profile", default="default")
-    parser.add_argument("--worker-memory", type=int, default=4 << 30, help="bytes, for speed")
+    parser.add_argument("--worker-memory", type=int, help="bytes, for speed (default: 4 GiB) and memory (3 GiB)")
     options = parser.parse_args()
     options.folder = options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
