@@ -316,7 +316,8 @@ def kills(results, folder, options):
         prefix = f"spark/kill-{options.seed}-{number}"
         bucket.upload(folder / "kills/store", f"{prefix}/store")
         with Cluster(folder / f"kills/cluster-{number}", environment=bucket.environment) as cluster:
-            watched = Watched(cluster, bucket, arguments(folder, bucket, prefix), SPECULATION, folder / f"kills/driver-{number}.log", options.connect)
+            memory = ["--worker-memory", str(options.worker_memory)] if options.worker_memory else []
+            watched = Watched(cluster, bucket, [*arguments(folder, bucket, prefix), *memory], SPECULATION, folder / f"kills/driver-{number}.log", options.connect)
             delay, killed, phase = chance.uniform(0.0, 1.5), [], None
             deadline = time.monotonic() + 300
             while watched.process.poll() is None and time.monotonic() < deadline:
@@ -602,7 +603,7 @@ def main():
     parser.add_argument("--words", type=int, default=40, help="words of a document, for memory")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--profile", default="default")
-    parser.add_argument("--worker-memory", type=int, help="bytes, for speed (default: 4 GiB) and memory (3 GiB)")
+    parser.add_argument("--worker-memory", type=int, help="bytes, for speed (default: 4 GiB), memory (3 GiB) and kills")
     options = parser.parse_args()
     options.folder = options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)

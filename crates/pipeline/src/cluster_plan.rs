@@ -1,7 +1,7 @@
 //! The plan of a join whose map tasks run on the workers of a cluster: tables, parts and tasks for the memory of a worker. A
 //! worker holds one part of the query batch at a time, with its tables, or two parts while it joins them with each other.
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, counted};
 use nearprint_join::{ExistingRun, Workload};
 use nearprint_storage::in_memory;
 use nearprint_tasks::StoredIds;
@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::join_plan::{
-    JoinPlan, PlanRequest, PlannedTable, QUERY_NS, READ_AGAIN_NS, READ_SKETCH_NS, as_f64, strategy,
+    JoinPlan, PlanRequest, PlannedTable, QUERY_NS, READ_AGAIN_NS, READ_SKETCH_NS, TOO_SLOW, as_f64, strategy,
 };
 use crate::resources::Resources;
 
@@ -20,13 +20,15 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 const TASKS_OF_WORKER: u64 = 3;
 /// The share of a worker's memory that is left to its program, its allocator and the documents of pairs, as a divisor.
 const LEFT_SHARE: usize = 4;
+/// The nanoseconds that a join may take in any case. A longer one may be slower than with all memory by a factor, [`TOO_SLOW`].
+const LONG_NS: f64 = 3600e9;
 /// The numbers of parts of the batch that are considered.
 const PARTS: [usize; 15] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024];
 /// The factor by which a join may be slower than with all memory before the batch is cut into parts.
 const WORTH_PARTS: f64 = 1.25;
 /// The factor by which a larger number of parts must be cheaper than a smaller one.
 const WORTH_MORE: f64 = 0.9;
-/// The number of numbers of parts, one after another, that are no better before no more are considered.
+/// The number of numbers of parts, one after another and with tables, that are no better before no more are considered.
 const MOST_NO_BETTER: u32 = 3;
 
 /// The sizes of the largest of some parts of a batch.
@@ -77,17 +79,19 @@ pub(crate) struct PartPlan<T> {
     pub(crate) plan: T,
     pub(crate) ns: f64,
     pub(crate) table_bytes: usize,
+    /// Everything is compared with everything, in a key at least.
+    pub(crate) is_scan: bool,
 }
 
 /// Chooses the number of parts of a batch, and plans the join of the largest one. `sizes` returns those of the largest of at most
 /// so many parts, `held` the bytes of it beside its tables, and `plan` its plan within some bytes of tables. `further_ns` is what
-/// each further part costs. `key` is the name of `worker_memory` in an error.
+/// each further part costs. `key` is the name of `worker_memory` in an error, and the cluster has `n_cores`.
 ///
 /// # Errors
 /// [`ErrorKind::Config`](nearprint_fault::ErrorKind::Config) if no part fits the memory, or only such that the join would take
 /// far longer than with all memory.
 pub(crate) fn choose_parts<T>(
-    (key, worker_memory): (&str, usize),
+    (key, worker_memory, n_cores): (&str, usize, u64),
     sizes: impl Fn(usize) -> PartSizes,
     held: impl Fn(&PartSizes) -> usize,
     plan: impl Fn(&PartSizes, usize) -> PartPlan<T>,
@@ -96,7 +100,7 @@ pub(crate) fn choose_parts<T>(
     let usable = worker_memory - worker_memory / LEFT_SHARE;
     let whole = sizes(1);
     let roomy = plan(&whole, usize::MAX);
-    let (mut chosen, mut least_bytes): (Option<(PartSizes, T, f64)>, _) = (None, usize::MAX);
+    let (mut chosen, mut too_slow, mut least_bytes): (Option<(PartSizes, T, f64)>, _, _) = (None, None, usize::MAX);
     let (mut n_before, mut n_no_better) = (0, 0);
     for part in PARTS.into_iter().map(sizes) {
         if part.n_parts == n_before {
@@ -111,22 +115,29 @@ pub(crate) fn choose_parts<T>(
         let of_part = plan(&part, usable - held_bytes);
         let n = as_f64(part.n_parts as u64);
         let ns = n * of_part.ns + (n - 1.0) * further_ns;
+        if ns >= (LONG_NS * as_f64(n_cores)).max(TOO_SLOW * roomy.ns) {
+            // Smaller parts may leave room for tables.
+            too_slow = Some(part);
+            continue;
+        }
         if chosen.as_ref().is_none_or(|(.., before)| ns < WORTH_MORE * before) {
             (chosen, n_no_better) = (Some((part, of_part.plan, ns)), 0);
-        } else {
+        } else if !of_part.is_scan {
             n_no_better += 1;
         }
         if (part == whole && ns < WORTH_PARTS * roomy.ns) || n_no_better == MOST_NO_BETTER {
             break;
         }
     }
-    let reason = match chosen {
-        Some((part, plan, ns)) if part.n_parts == 1 || !JoinPlan::is_too_slow(ns, roomy.ns) => return Ok((part, plan)),
-        Some((part, ..)) => format!(
-            "the query batch would be joined in {} parts, which would take far longer than with enough memory: give workers more \
+    if let Some((part, plan, _)) = chosen {
+        return Ok((part, plan));
+    }
+    let reason = match too_slow {
+        Some(part) => format!(
+            "the query batch would be joined in {}, which would take far longer than with enough memory: give workers more \
              than {worker_memory} bytes ({} are enough for the batch and its tables), or split the night",
-            part.n_parts,
-            (held(&whole).saturating_add(roomy.table_bytes) / (LEFT_SHARE - 1)).saturating_mul(LEFT_SHARE),
+            counted(part.n_parts as u64, "part"),
+            held(&whole).saturating_add(roomy.table_bytes).div_ceil(LEFT_SHARE - 1).saturating_mul(LEFT_SHARE),
         ),
         None => format!(
             "each worker holds a part of the query batch, {least_bytes} bytes at least; of {worker_memory} bytes, {usable} are for \
@@ -136,21 +147,26 @@ pub(crate) fn choose_parts<T>(
     Err(Fault::config(key, reason))
 }
 
-/// Returns the work of joining a part of a batch that is joined with itself: on average with half of all values, and half of its
-/// own.
+/// Returns the work of a part of a batch of `n_values`. If the batch is joined with itself, a part is joined with itself, and with
+/// half of the other values on average.
 pub(crate) fn work_of_part(workload: Workload, n_values: usize, n_parts: usize) -> Workload {
     if n_parts == 1 || !workload.itself {
         return workload;
     }
     let (n, mut existing) = (n_values as u64, workload.existing.clone());
-    existing.push(ExistingRun { n_rows: n / 2 + n.div_ceil(2 * n_parts as u64), density_rows: n });
-    Workload { existing, itself: false, ..workload }
+    existing.push(ExistingRun { n_rows: (n - n / n_parts as u64) / 2, density_rows: n });
+    Workload { existing, ..workload }
 }
 
-/// Returns what each further part costs: the existing fingerprints are read again, and the sketches if words are keys. To join the
+/// Returns what each further part costs: each key reads the existing fingerprints again, and words read the sketches. To join the
 /// parts with each other, as many documents are loaded again as the batch has: `n_loaded`, or 0 if they are not joined.
-pub(crate) fn further_part_ns(n_existing: u64, n_loaded: usize, threads: usize, has_words: bool) -> f64 {
-    let of_row = READ_AGAIN_NS + if has_words { READ_SKETCH_NS } else { 0.0 };
+pub(crate) fn further_part_ns(
+    n_existing: u64,
+    n_loaded: usize,
+    threads: usize,
+    (n_keys, n_words): (usize, usize),
+) -> f64 {
+    let of_row = READ_AGAIN_NS * as_f64(n_keys as u64) + READ_SKETCH_NS * as_f64(n_words as u64);
     as_f64(n_existing) * as_f64(threads as u64) * of_row + as_f64(n_loaded as u64) * QUERY_NS
 }
 
@@ -248,11 +264,11 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resource
         let of_part = work_of_part(of_part, n_queries, part.n_parts);
         let plan = JoinPlan::in_one_slice(request.bits, request.max_distance, &of_part);
         let (ns, table_bytes) = (plan.cost.total_ns, plan.counted_bytes);
-        PartPlan { plan, ns, table_bytes }
+        PartPlan { ns, table_bytes, is_scan: plan.tables.is_scan(), plan }
     };
     let n_loaded = if request.itself { n_queries } else { 0 };
-    let further_ns = further_part_ns(workload.n_existing(), n_loaded, threads, false);
-    let of_memory = ("--worker-memory", cluster.worker_memory);
+    let further_ns = further_part_ns(workload.n_existing(), n_loaded, threads, (1, 0));
+    let of_memory = ("--worker-memory", cluster.worker_memory, workers.saturating_mul(threads as u64));
     let (part, plan) = choose_parts(of_memory, sizes, |part| held.bytes(part), plan, further_ns)?;
     let n_tasks = workload.n_existing().div_ceil(plan.piece_rows.max(1) as u64) * part.n_parts as u64;
     Ok(ClusterPlan {

@@ -47,7 +47,7 @@ pub(crate) const READ_SKETCH_NS: f64 = 77.0;
 /// The nanoseconds of a core that a join may take in any case, without tables or in slices.
 const SHORT_NS: f64 = 60e9;
 /// The factor by which a longer join may be slower than one with all memory.
-const TOO_SLOW: f64 = 40.0;
+pub(crate) const TOO_SLOW: f64 = 40.0;
 
 /// A plan, its estimate, and the amounts that are in memory at once.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ impl JoinPlan {
             }
         }
         let last_resort = chosen.tables.is_scan() || chosen.n_slices > 1;
-        if !last_resort || !Self::is_too_slow(chosen.cost.total_ns, roomy.cost.total_ns) {
+        if !last_resort || chosen.cost.total_ns < SHORT_NS.max(TOO_SLOW * roomy.cost.total_ns) {
             return Ok(chosen);
         }
         let reason = format!(
@@ -102,11 +102,6 @@ impl JoinPlan {
     /// Returns the cheapest plan without slices, however slow it is.
     pub(crate) fn in_one_slice(bits: u32, max_distance: u32, workload: &Workload) -> Self {
         Self::cheapest(bits, max_distance, workload, 1)
-    }
-
-    /// Returns whether a join of `ns` nanoseconds of a core is too slow to be done, if with all memory it takes `roomy_ns`.
-    pub(crate) fn is_too_slow(ns: f64, roomy_ns: f64) -> bool {
-        ns >= SHORT_NS.max(TOO_SLOW * roomy_ns)
     }
 
     fn cheapest(bits: u32, max_distance: u32, workload: &Workload, n_slices: usize) -> Self {

@@ -45,6 +45,29 @@ fn a_batch_that_does_not_fit_is_joined_in_parts_and_takes_no_more_than_a_worker_
 }
 
 #[test]
+fn more_memory_never_makes_a_join_scan_or_be_refused() {
+    let sizes = [(10_000_000_000, 400_000_000, 12, 8, true), (10_000_000_000, 100_000_000, 12, 8, true)]
+        .into_iter()
+        .chain([(0, 14_000_000, 12, 8, true), (1_000_000_000, 14_000_000, 12, 8, true)])
+        .chain([(1_000_000_000, 14_000_000, 3, 4, false), (1_000_000_000, 14_000_000, 3, 4, true)]);
+    for (existing, queries, max_distance, threads, sketches) in sizes {
+        let (mut was_planned, mut parts_before) = (false, usize::MAX);
+        for worker_memory in (28..38).flat_map(|log| [1 << log, 3 << (log - 1)]) {
+            let of = ClusterRequest { worker_memory, threads, sketches, ..cluster(20) };
+            match plan_on_cluster(&request(existing, queries, max_distance), &of, &Resources::default()) {
+                Ok(plan) => {
+                    assert!(!plan.strategy.starts_with("scan"), "{existing}, {queries}, {worker_memory}: {plan:?}");
+                    assert!(plan.n_parts / 2 <= parts_before, "{existing}, {queries}, {worker_memory}: {plan:?}");
+                    (was_planned, parts_before) = (true, plan.n_parts);
+                }
+                Err(error) => assert!(!was_planned, "{existing}, {queries}, {worker_memory}: {error}"),
+            }
+        }
+        assert!(was_planned, "{existing}, {queries}");
+    }
+}
+
+#[test]
 fn sketches_take_memory_of_every_worker() {
     let request = request(1_000_000_000, 10_000_000, 3);
     let (without, with) =

@@ -147,8 +147,8 @@ pub(crate) fn fingerprint_task(py: Python<'_>, context: &FingerprintContext, tas
 
 /// Return the batches of a map task: pairs of documents, each at most once, in no particular order.
 ///
-/// A context holds one part of the batch at a time: a task of another part waits until the iterators of the tasks before it have ended,
-/// or are dropped.
+/// A context holds one part of the batch and the tables of one key at a time: a task that needs others waits until the iterators of the
+/// tasks before it have ended, or are dropped.
 ///
 /// Args:
 ///     context: what the map tasks of a join share.

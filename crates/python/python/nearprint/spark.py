@@ -230,10 +230,10 @@ class _Engine:
         n_bytes = sum(weight for _, weight in tasks)
         shares = shared(tasks, max(SHARES * self.n, least_shares(n_bytes, self.n)))
         weights = [sum(tasks[number][1] for number, _ in share) for share in shares]
-        kept = session.keep((spec, s3, str(base), shares))
-        work = functools.partial(_fingerprint, _nearprint.__version__, kept)
+        kept = session.keep(spec), session.keep((s3, str(base), shares))
+        work = functools.partial(_fingerprint, _nearprint.__version__, session.tag, kept)
         yield from session.unordered(work, weights, self.n, progress)
-        session.let_go([kept])
+        session.let_go(kept)
 
     def map(
         self, folder: str, tasks: list[tuple[str, int]], s3: str, base: pathlib.Path, progress: _nearprint.Progress
@@ -293,14 +293,17 @@ _joins: dict[str, MapContext] = {}
 """The join that this process has loaded, by its name. Spark runs many tasks in one process, one after another."""
 
 
-def _fingerprint(version: str, kept: Kept, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _fingerprint(
+    version: str, tag: str, kept: tuple[Kept, Kept], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     with reported():
         _refuse_other(version)
-        # When the judge asks for texts, the join of this process has ended, and the specification names all these texts.
-        _joins.clear()
-        spec, s3, base, shares = read_once(kept)
-        context = FingerprintContext(spec, s3=s3, base=base)
-        del spec
+        # When the judge asks for texts, the join of this night has ended, and the specification names all these texts.
+        if any(name.startswith(tag) for name in _joins):
+            _joins.clear()
+        spec, stage = kept
+        s3, base, shares = stage.value
+        context = FingerprintContext(read_once(spec), s3=s3, base=base)
         for tasks in _of(shares, batches):
             yield from _records(tasks[0][0], _nearprint.fingerprint_messages(context, tasks))
 

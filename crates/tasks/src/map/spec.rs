@@ -14,14 +14,14 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt32Type};
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use nearprint_fault::{Fault, Result};
 use nearprint_join::{Kernel, Key, LossLimit, Origin, QueryRows, RowSet, TablePlan, Verifier, WordKeys, WordRows};
 use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
 use nearprint_storage::{InputFile, Progress, Storage, blocking, in_memory, in_pool, row_number};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore};
 
 use super::batch_ids::{BatchIds, StoredIds};
 use super::batch_parts::{self, LoadedParts, PartSpec, PlacesInBatch, StoredParts};
@@ -30,7 +30,7 @@ use super::pair_writer::pair_schema;
 use super::task::map_task;
 use crate::batch::{FILE, QueryBatch, ROW};
 use crate::query_slices::{KeyJoin, KeyQueries, QuerySlices};
-use crate::stream::TaskBatches;
+use crate::stream::{TaskBatches, produce};
 
 /// The settings that all map tasks of a join share, besides the query batch and the rows that are shadowed or restored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -189,6 +189,7 @@ impl MapSpec {
             spec: Arc::new(spec),
             storage: storage.clone(),
             room: Room::new(threads, 1, READ_AHEAD_BYTES),
+            with_files: Semaphore::new(2),
         })
     }
 }
@@ -204,6 +205,8 @@ pub struct LoadedJoin {
     restored: HashMap<String, RowSet>,
     storage: Storage,
     room: Arc<Room>,
+    /// Permits for tasks that have existing files open: of one the piece is mapped, of the other the columns are read.
+    with_files: Semaphore,
 }
 
 /// The part of the batch in memory, and the slices whose tables are: what tasks that run at once have in common.
@@ -251,26 +254,25 @@ impl LoadedJoin {
         pair_schema(self.spec.want)
     }
 
-    /// Returns the batches of a task, as [`map_task`] does. The existing files that it names are opened first. A task of another
-    /// part of the batch than that of tasks that run already waits for their end.
+    /// Returns the batches of a task, as [`map_task`] does. The existing files that it names are opened first, by two tasks at a time.
+    /// A task that needs another part of the batch, or tables of another key, than those that run already waits for their end.
     pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
         let own = Arc::clone(self);
-        let started = async move {
-            let started = async {
-                let current = own.current_part(&task).await?;
-                let part = current.as_ref().ok_or_else(|| defect("no part of the batch is in memory"))?;
-                let batches = map_task(&own.context(&task, &part.join).await?, &task);
-                Ok(batches.map(move |batch| {
-                    let _until_done = &current;
-                    batch
-                }))
+        produce("map", move |sender| async move {
+            let _opens = match task {
+                // The semaphore is never closed.
+                MapTask::Existing { .. } => own.with_files.acquire().await.ok(),
+                MapTask::Itself { .. } => None,
             };
-            match started.await {
-                Ok(batches) => batches.boxed(),
-                Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
+            let current = own.current_part(&task).await?;
+            let part = current.as_ref().ok_or_else(|| defect("no part of the batch is in memory"))?;
+            let context = own.context(&task, &part.join).await?;
+            let mut batches = map_task(&context, &task);
+            while let Some(batch) = batches.try_next().await? {
+                sender.send(batch).await?;
             }
-        };
-        futures::stream::once(started).flatten().boxed()
+            Ok(())
+        })
     }
 
     /// Returns the part of the batch that a task needs, which stays in memory as long as the task has it.

@@ -192,11 +192,14 @@ impl Planning {
             let works: Vec<_> = keys.iter().map(|key| (key, work(key, part, memory_bytes))).collect();
             let plan = KeyPlans::in_one_slice(&works);
             let ns = plan.plans.iter().map(|plan| plan.cost.total_ns).sum();
-            PartPlan { ns, table_bytes: plan.table_bytes, plan }
+            let is_scan = plan.plans.iter().any(|plan| plan.tables.is_scan());
+            PartPlan { ns, table_bytes: plan.table_bytes, is_scan, plan }
         };
+        let n_existing_keys = keys.iter().filter(|key| key.of.existing).count();
         let n_loaded = if self.rules.itself { batch.len() } else { 0 };
-        let further_ns = further_part_ns(self.n_existing, n_loaded, workers.threads, n_word_keys > 0);
-        let of_memory = ("worker_memory", workers.memory_bytes);
+        let further_ns = further_part_ns(self.n_existing, n_loaded, workers.threads, (n_existing_keys, n_word_keys));
+        let n_cores = (workers.n as u64).saturating_mul(workers.threads as u64);
+        let of_memory = ("worker_memory", workers.memory_bytes, n_cores);
         let held = |part: &PartSizes| held.bytes(part) + reading_bytes;
         let (part, plans) = choose_parts(of_memory, sizes, held, plan, further_ns)?;
         plans.log(&keys, part.n_parts, self.kernel);
