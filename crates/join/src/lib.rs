@@ -63,6 +63,7 @@ pub use rows::judged::{JudgedPair, JudgedPairs};
 pub use rows::lost_share::{LossLimit, lost_share};
 pub use rows::query_rows::{ClassOfRows, QueryRows, RowPair};
 pub use rows::row_set::RowSet;
+pub use rows::search::partition_point;
 pub use rows::undecided::{UndecidedPair, nearest_undecided};
 pub use rows::verify::{Key, Nearness, SketchDistance, Verifier, WordKeys};
 pub use rows::word_rows::WordRows;

@@ -98,8 +98,8 @@ def test_map_tasks_give_the_pairs_of_the_parts_of_their_batch(tmp_path):
         ],
         # The fingerprints 0 and 7, and the last one.
         "parts": [
-            {"batches": {"start": 0, "end": 1}, "n_rows": 2, "first_class": 0, "n_classes": 2},
-            {"batches": {"start": 1, "end": 2}, "n_rows": 1, "first_class": 2, "n_classes": 1},
+            {"batches": {"start": 0, "end": 1}, "n_rows": 2, "n_values": 2, "first_class": 0, "n_classes": 2},
+            {"batches": {"start": 1, "end": 2}, "n_rows": 1, "n_values": 1, "first_class": 2, "n_classes": 1},
         ],
         "max_distance": 3,
         "n_words": 0,

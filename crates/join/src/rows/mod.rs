@@ -5,6 +5,7 @@ pub mod judged;
 pub mod lost_share;
 pub mod query_rows;
 pub mod row_set;
+pub mod search;
 pub mod undecided;
 pub mod verify;
 pub mod word_rows;

@@ -16,6 +16,7 @@ use crate::error::{JoinError, Result};
 use crate::rows::column::Column;
 use crate::rows::lost_share::lost_share;
 use crate::rows::row_set::Starts;
+use crate::rows::search::partition_point;
 use crate::rows::undecided::UndecidedPair;
 use crate::rows::verify::{Nearness, Verifier};
 
@@ -217,15 +218,10 @@ impl QueryRows {
         let (mut parts, mut start) = (Vec::new(), 0);
         for part in 1..=n_parts.max(1) {
             let n_before = (n_rows as u128 * part as u128 / n_parts.max(1) as u128) as u32;
-            // The first value before which there are so many rows.
-            let (mut low, mut high) = (start, n_values);
-            while low < high {
-                let middle = u32::midpoint(low, high);
-                if self.n_rows_before(middle) < n_before { low = middle + 1 } else { high = middle }
-            }
-            if low > start {
-                parts.push(start..low);
-                start = low;
+            let end = partition_point(start..n_values, |value| self.n_rows_before(value) < n_before);
+            if end > start {
+                parts.push(start..end);
+                start = end;
             }
         }
         debug_assert_eq!(start, n_values, "the parts have all values");
@@ -242,18 +238,6 @@ impl QueryRows {
     #[must_use]
     pub fn classes_of_values(&self, values: std::ops::Range<u32>) -> std::ops::Range<u32> {
         self.values.start(values.start)..self.values.start(values.end)
-    }
-
-    /// Returns the number of values that the first `n_classes` classes are of. A value has all its classes among them, or none.
-    #[must_use]
-    pub fn n_values_of_classes(&self, n_classes: u32) -> u32 {
-        let (mut low, mut high) = (0, self.values.n_groups());
-        while low < high {
-            let middle = u32::midpoint(low, high);
-            if self.values.start(middle) < n_classes { low = middle + 1 } else { high = middle }
-        }
-        debug_assert_eq!(self.values.start(low), n_classes, "a value is cut");
-        low
     }
 
     /// Returns the number of rows of the values before one of them.

@@ -9,7 +9,7 @@ use arrow::datatypes::SchemaRef;
 use nearprint_documents::BadRow;
 use nearprint_fault::Fault;
 use nearprint_fingerprint::Sketch;
-use nearprint_join::{Column, RowSet};
+use nearprint_join::{Column, RowSet, partition_point};
 use nearprint_parquet::schema::with_all_sketches;
 use nearprint_storage::row_number;
 use serde::{Deserialize, Serialize};
@@ -205,16 +205,7 @@ impl QueryBatch {
     /// Returns the first row whose id is not smaller than `id`, or the number of rows if all ids are smaller.
     #[must_use]
     pub fn first_row_not_before(&self, id: &str) -> u32 {
-        let (mut low, mut high) = (0, self.rows().end);
-        while low < high {
-            let middle = u32::midpoint(low, high);
-            if *self.id(middle) < *id {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        partition_point(self.rows(), |row| *self.id(row) < *id)
     }
 
     /// Returns the rows by the configured keep order, then by id.

@@ -11,6 +11,7 @@ use arrow::error::ArrowError;
 use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::FileWriter;
 use nearprint_fault::{Fault, Result};
+use nearprint_join::partition_point;
 use nearprint_parquet::Columns;
 use nearprint_parquet::schema::DOC_ID;
 use nearprint_storage::{locked, row_number};
@@ -93,30 +94,25 @@ impl StoredIds {
     }
 
     fn place_of(&self, id: &str) -> Result<(u32, bool)> {
-        let n_not_after = partition_point(self.first_ids.len(), |block| self.first_ids.value(block) <= id);
+        let n_not_after = first_not(&self.first_ids, |first| first <= id);
         let Some(block) = n_not_after.checked_sub(1) else { return Ok((0, false)) };
         let read = {
             let mut file = locked(&self.file);
-            file.set_index(block).map_err(|e| failed(&self.path, e))?;
+            file.set_index(block as usize).map_err(|e| failed(&self.path, e))?;
             file.next().transpose().map_err(|e| failed(&self.path, e))?
         };
         let missing = || Fault::internal("map", format!("{} has no block {block}", self.path.display()));
         let batch = read.ok_or_else(missing)?;
         let ids = ids_of(&batch, IDS)?;
-        let place = partition_point(ids.len(), |at| ids.value(at) < id);
-        let is_same = place < ids.len() && ids.value(place) == id;
-        Ok((row_number(block * BLOCK_IDS as usize + place), is_same))
+        let place = first_not(ids, |other| other < id);
+        let is_same = place < row_number(ids.len()) && ids.value(place as usize) == id;
+        Ok((block * BLOCK_IDS + place, is_same))
     }
 }
 
-/// Returns the number of leading positions of `n` for which `is_before` holds.
-fn partition_point(n: usize, is_before: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, n);
-    while low < high {
-        let middle = usize::midpoint(low, high);
-        if is_before(middle) { low = middle + 1 } else { high = middle }
-    }
-    low
+/// Returns the position of the first id for which `is_before` does not hold, or the number of ids.
+fn first_not(ids: &StringArray, is_before: impl Fn(&str) -> bool) -> u32 {
+    partition_point(0..row_number(ids.len()), |at| is_before(ids.value(at as usize)))
 }
 
 fn write_ids(batch: &QueryBatch, path: &Path, blocks: impl Iterator<Item = Vec<u32>>) -> Result<()> {

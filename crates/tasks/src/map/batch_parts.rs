@@ -55,6 +55,7 @@ pub(super) struct PartSpec {
     /// The places of its rows among the record batches of the file.
     batches: Range<usize>,
     n_rows: usize,
+    n_values: usize,
     /// The number of the first class in the batch, and the number of classes.
     first_class: u32,
     n_classes: u32,
@@ -100,6 +101,7 @@ pub(super) fn write(
         written.push(PartSpec {
             batches: n_batches..end,
             n_rows: of_part.len(),
+            n_values: values.len(),
             first_class: classes.start,
             n_classes: classes.end - classes.start,
         });
@@ -176,12 +178,15 @@ impl StoredParts {
             classes.push((n_classes, part.first_class));
             n_classes += part.n_classes;
         }
-        let n_first_values = match other {
-            None => values.len(),
-            Some(_) => grouped.n_values_of_classes(parts[0].n_classes) as usize,
-        };
         debug_assert_eq!(n_classes as usize, grouped.n_classes(), "a class is in one part");
-        Ok(LoadedParts { rows: grouped, values, n_first_values, places: PlacesInBatch { rows, classes } })
+        let n_values: usize = parts.iter().map(|part| part.n_values).sum();
+        debug_assert_eq!(n_values, values.len(), "a value is in one part");
+        Ok(LoadedParts {
+            rows: grouped,
+            values,
+            n_first_values: parts[0].n_values,
+            places: PlacesInBatch { rows, classes },
+        })
     }
 }
 
