@@ -2,7 +2,7 @@
 //! worker holds one part of the query batch at a time, with its tables, or two parts while it joins them with each other.
 
 use nearprint_fault::{Fault, Result, counted};
-use nearprint_join::{ExistingRun, Workload};
+use nearprint_join::{ExistingRun, Key, Workload};
 use nearprint_storage::in_memory;
 use nearprint_tasks::StoredIds;
 use schemars::JsonSchema;
@@ -34,6 +34,8 @@ const MOST_NO_BETTER: u32 = 3;
 /// The sizes of the largest of some parts of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartSizes {
+    /// The number of parts into which the batch was to be cut. There are fewer if a part would have no document.
+    pub(crate) n_asked: usize,
     pub(crate) n_parts: usize,
     pub(crate) n_rows: usize,
     /// The distinct fingerprints.
@@ -55,6 +57,16 @@ pub(crate) struct HeldByWorker {
     pub(crate) n_word_keys: usize,
     /// The batch is joined with itself, so two parts are held at a time.
     pub(crate) itself: bool,
+}
+
+impl PartSizes {
+    /// Returns the distinct values of a key, at the most.
+    pub(crate) fn n_queries(&self, key: Key) -> usize {
+        match key {
+            Key::Fingerprint => self.n_values,
+            Key::Word(_) => self.n_classes,
+        }
+    }
 }
 
 impl HeldByWorker {
@@ -242,6 +254,7 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resource
     let sizes = |n_parts: usize| {
         let n = n_queries.div_ceil(n_parts).max(1);
         PartSizes {
+            n_asked: n_parts,
             n_parts: n_queries.div_ceil(n).max(1),
             n_rows: n,
             n_values: n,

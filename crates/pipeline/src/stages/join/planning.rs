@@ -180,12 +180,11 @@ impl Planning {
             let (n_values, values_of_two) = largest(&|values| values.len());
             let (n_classes, _) = largest(&|values| rows.classes_of_values(values).len());
             let of_two = (rows_of_two, values_of_two);
-            PartSizes { n_parts: parts.len().max(1), n_rows, n_values, n_classes, of_two }
+            PartSizes { n_asked: n_parts, n_parts: parts.len().max(1), n_rows, n_values, n_classes, of_two }
         };
         let piece_rows = most_piece_rows(self.n_existing, workers.n as u64);
         let work = |key: &PlannedKey, part: &PartSizes, memory_bytes: usize| {
-            let n_queries = if key.of.key == Key::Fingerprint { part.n_values } else { part.n_classes };
-            let work = self.workload(key, n_queries, piece_rows, workers.threads);
+            let work = self.workload(key, part.n_queries(key.of.key), piece_rows, workers.threads);
             work_of_part(Workload { memory_bytes, ..work }, rows.n_values(), part.n_parts)
         };
         let plan = |part: &PartSizes, memory_bytes: usize| {
@@ -203,13 +202,13 @@ impl Planning {
         let held = |part: &PartSizes| held.bytes(part) + reading_bytes;
         let (part, plans) = choose_parts(of_memory, sizes, held, plan, further_ns)?;
         plans.log(&keys, part.n_parts, self.kernel);
-        let counted = keys.into_iter().zip(&plans.plans).map(|(key, plan)| {
-            let n_values = if key.of.key == Key::Fingerprint { part.n_values } else { part.n_classes };
-            KeyQueries::counted(key.of, n_values, plan.tables.clone(), 1)
-        });
+        let counted = keys
+            .into_iter()
+            .zip(&plans.plans)
+            .map(|(key, plan)| KeyQueries::counted(key.of, part.n_queries(key.of.key), plan.tables.clone(), 1));
         let queries = QuerySlices::unbuilt(counted.collect(), self.kernel);
         // The tables are in the memory of the workers.
-        Ok(PlannedJoin { table_bytes: 0, ..plans.planned(queries, Some(rows.cut(part.n_parts))) })
+        Ok(PlannedJoin { table_bytes: 0, ..plans.planned(queries, Some(rows.cut(part.n_asked))) })
     }
 
     fn workload(&self, key: &PlannedKey, n_queries: usize, piece_rows: usize, threads: usize) -> Workload {
