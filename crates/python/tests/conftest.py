@@ -34,6 +34,26 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
+LOGGED = """
+import logging, sys, nearprint
+logging.basicConfig(level=logging.INFO, format="%(name)s %(levelname)s %(message)s", stream=sys.stdout)
+"""
+
+
+@pytest.fixture
+def logged(tmp_path: pathlib.Path) -> Callable[..., list[str]]:
+    """Runs a program and gives what its logger got: "nearprint INFO ...". In a process of its own, since a command that ran before in the
+    same process has taken all lines for its log."""
+
+    def run(program: str, *arguments: object) -> list[str]:
+        command = [sys.executable, "-c", LOGGED + program, *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    return run
+
+
 @pytest.fixture
 def job(tmp_path: pathlib.Path) -> pathlib.Path:
     """A job on the sample data, with a store and an output of its own."""

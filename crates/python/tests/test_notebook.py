@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import logging
 import pathlib
 import random
 
@@ -108,11 +107,10 @@ def test_an_exception_of_a_callback_ends_the_night_and_nothing_is_published(tmp_
     assert nearprint.run(job, NIGHT)["status"] == "published"
 
 
-def test_log_lines_of_a_night_reach_the_logger(job, caplog):
-    caplog.set_level(logging.INFO, logger="nearprint")
-    nearprint.run(job, NIGHT, create_store=True)
-    lines = [(record.name, record.levelno, record.getMessage().split()[0]) for record in caplog.records]
-    assert ("nearprint", logging.INFO, "fingerprint") in lines and ("nearprint", logging.INFO, "publish") in lines
+def test_log_lines_of_a_night_reach_the_logger(job, logged):
+    lines = logged("nearprint.run(sys.argv[1], sys.argv[2], create_store=True)", job, NIGHT)
+    for stage in ("fingerprint", "publish"):
+        assert any(line.startswith(f"nearprint INFO {stage} ") for line in lines), lines
 
 
 def test_a_job_of_python_gives_a_summary_that_shows_its_counts(tmp_path):
