@@ -10,6 +10,7 @@ mod existing_values;
 mod expand;
 mod map_itself;
 mod map_piece;
+mod one_at_a_time;
 mod pair_writer;
 mod piece_words;
 mod spec;

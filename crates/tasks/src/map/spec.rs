@@ -21,11 +21,12 @@ use nearprint_parquet::{BATCH_ROWS, Columns, DatasetWriter, ParquetFile};
 use nearprint_storage::{InputFile, Progress, Storage, blocking, in_memory, in_pool, row_number};
 use nearprint_store::{ExistingDocuments, ExistingFile, RunFile};
 use serde::{Deserialize, Serialize};
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::batch_ids::{BatchIds, StoredIds};
 use super::batch_parts::{self, LoadedParts, PartSpec, PlacesInBatch, StoredParts};
 use super::context::{MapContext, MapTask, Room, Want};
+use super::one_at_a_time::{Held, OneAtATime};
 use super::pair_writer::pair_schema;
 use super::task::map_task;
 use crate::batch::{FILE, QueryBatch, ROW};
@@ -183,7 +184,7 @@ impl MapSpec {
         Ok(LoadedJoin {
             parts: Arc::new(StoredParts::open(spec.parts.clone(), folder)?),
             ids: Arc::new(BatchIds::Stored(Box::new(StoredIds::open(folder)?))),
-            current: Arc::default(),
+            current: OneAtATime::default(),
             shadowed: read_rows(storage, folder, SHADOWED).await?,
             restored: read_rows(storage, folder, RESTORED).await?,
             spec: Arc::new(spec),
@@ -200,7 +201,7 @@ pub struct LoadedJoin {
     spec: Arc<MapSpec>,
     parts: Arc<StoredParts>,
     ids: Arc<BatchIds>,
-    current: Arc<RwLock<Option<CurrentPart>>>,
+    current: OneAtATime<CurrentPart>,
     shadowed: HashMap<String, RowSet>,
     restored: HashMap<String, RowSet>,
     storage: Storage,
@@ -230,7 +231,8 @@ impl PartJoin {
     fn load(spec: &MapSpec, parts: &StoredParts, (part, other): (usize, Option<usize>)) -> Result<Self> {
         let LoadedParts { rows, values, n_first_values, places } = parts.load(part, other)?;
         let is_whole = other.is_none();
-        let class_fingerprints = if spec.n_words > 0 && is_whole { rows.class_values(&values) } else { Vec::new() };
+        let has_words = spec.keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
+        let class_fingerprints = if has_words && is_whole { rows.class_values(&values) } else { Vec::new() };
         let queries = if is_whole {
             in_pool(|| spec.keys.iter().map(|key| key.queries(&rows, &values)).collect::<Result<_>>())?
         } else {
@@ -259,13 +261,13 @@ impl LoadedJoin {
     pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
         let own = Arc::clone(self);
         produce("map", move |sender| async move {
+            let part = own.current_part(&task).await?;
+            // After its part, which thus stays in memory while a task waits for its turn to open files.
             let _opens = match task {
                 // The semaphore is never closed.
                 MapTask::Existing { .. } => own.with_files.acquire().await.ok(),
                 MapTask::Itself { .. } => None,
             };
-            let current = own.current_part(&task).await?;
-            let part = current.as_ref().ok_or_else(|| defect("no part of the batch is in memory"))?;
             let context = own.context(&task, &part.join).await?;
             let mut batches = map_task(&context, &task);
             while let Some(batch) = batches.try_next().await? {
@@ -276,20 +278,12 @@ impl LoadedJoin {
     }
 
     /// Returns the part of the batch that a task needs, which stays in memory as long as the task has it.
-    async fn current_part(&self, task: &MapTask) -> Result<OwnedRwLockReadGuard<Option<CurrentPart>>> {
+    async fn current_part(&self, task: &MapTask) -> Result<Held<CurrentPart>> {
         let (of, slices) = (task.parts(), task.slices());
-        let is_it = |current: &Option<CurrentPart>| {
-            current.as_ref().is_some_and(|current| current.of == of && current.slices == slices)
-        };
-        let current = Arc::clone(&self.current).read_owned().await;
-        if is_it(&current) {
-            return Ok(current);
-        }
-        drop(current);
-        let mut current = Arc::clone(&self.current).write_owned().await;
-        if !is_it(&current) {
-            // What is there is given up before the next part takes memory.
-            let known = current.take().filter(|current| current.of == of).map(|current| current.join);
+        let is_it = |current: &CurrentPart| current.of == of && current.slices == slices;
+        let next = |before: Option<CurrentPart>| async {
+            // What was there is given up before the next part takes memory.
+            let known = before.filter(|before| before.of == of).map(|before| before.join);
             let join = match known {
                 Some(join) => join,
                 None => {
@@ -297,9 +291,9 @@ impl LoadedJoin {
                     Arc::new(blocking("part", move || PartJoin::load(&spec, &parts, of)).await?)
                 }
             };
-            *current = Some(CurrentPart { of, slices, join });
-        }
-        Ok(OwnedRwLockWriteGuard::downgrade(current))
+            Ok(CurrentPart { of, slices: slices.clone(), join })
+        };
+        self.current.get(is_it, next).await
     }
 
     /// Builds the context of a task. Only the existing files that it names are opened.
