@@ -48,11 +48,17 @@ impl BatchIds {
 pub struct StoredIds {
     file: Mutex<FileReader<BufReader<File>>>,
     path: PathBuf,
-    first_ids: StringArray,
+    /// [`FIRST_IDS_AT_ONCE`] in each array but the last: those of a large batch would not fit one, whose offsets have 31 bits.
+    first_ids: Vec<StringArray>,
 }
 
 /// The number of ids that are read at a time.
 const BLOCK_IDS: u32 = 128;
+/// The number of first ids of blocks in an array.
+const FIRST_IDS_AT_ONCE: usize = 8192;
+
+/// The bytes of a first id, its offset, and what the buffer of its array has grown beyond.
+const FIRST_ID_BYTES: usize = 128;
 
 /// The name of the file of the ids, and of that of the first ones of its blocks.
 const IDS: &str = "ids.arrow";
@@ -62,10 +68,10 @@ static SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new(DOC_ID, DataType::Utf8, false)])));
 
 impl StoredIds {
-    /// Returns the bytes that the ids of `n_rows` documents take in memory, of some 100 bytes each.
+    /// Returns the bytes that the ids of `n_rows` documents take in memory, if they are of some 100 bytes each.
     #[must_use]
     pub fn memory_bytes(n_rows: usize) -> usize {
-        n_rows.div_ceil(BLOCK_IDS as usize).saturating_mul(104)
+        n_rows.div_ceil(BLOCK_IDS as usize).saturating_mul(FIRST_ID_BYTES)
     }
 
     /// Writes the ids of a batch into a folder.
@@ -77,7 +83,7 @@ impl StoredIds {
         let ids = blocks.clone().map(|start| start..batch.n_rows.min(start.saturating_add(BLOCK_IDS)));
         write_ids(batch, &folder.join(IDS), ids.map(Iterator::collect))?;
         let first: Vec<u32> = blocks.collect();
-        write_ids(batch, &folder.join(FIRST_IDS), first.chunks(1 << 16).map(<[u32]>::to_vec))
+        write_ids(batch, &folder.join(FIRST_IDS), first.chunks(FIRST_IDS_AT_ONCE).map(<[u32]>::to_vec))
     }
 
     /// Opens the ids in a folder, which may be removed afterwards.
@@ -87,15 +93,16 @@ impl StoredIds {
     pub(super) fn open(folder: &Path) -> Result<Self> {
         let first_ids = read(&folder.join(FIRST_IDS))?.collect::<std::result::Result<Vec<_>, _>>();
         let first_ids = first_ids.map_err(|e| failed(&folder.join(FIRST_IDS), e))?;
-        let ids = first_ids.iter().map(|batch| ids_of(batch, FIRST_IDS)).collect::<Result<Vec<_>>>()?;
-        let first_ids = ids.into_iter().flatten().collect();
+        let first_ids = first_ids.iter().map(|batch| ids_of(batch, FIRST_IDS).cloned()).collect::<Result<_>>()?;
         let path = folder.join(IDS);
         Ok(Self { file: Mutex::new(read(&path)?), path, first_ids })
     }
 
     fn place_of(&self, id: &str) -> Result<(u32, bool)> {
-        let n_not_after = first_not(&self.first_ids, |first| first <= id);
-        let Some(block) = n_not_after.checked_sub(1) else { return Ok((0, false)) };
+        // In the last array that begins with an id not after this one, the last such id begins the block.
+        let n_not_after = self.first_ids.partition_point(|ids| ids.value(0) <= id);
+        let Some(array) = n_not_after.checked_sub(1) else { return Ok((0, false)) };
+        let block = row_number(array * FIRST_IDS_AT_ONCE) + first_not(&self.first_ids[array], |first| first <= id) - 1;
         let read = {
             let mut file = locked(&self.file);
             file.set_index(block as usize).map_err(|e| failed(&self.path, e))?;
@@ -150,13 +157,15 @@ mod tests {
     use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
     use nearprint_fault::Result;
 
-    use super::{BLOCK_IDS, BatchIds, StoredIds};
+    use super::{BLOCK_IDS, BatchIds, FIRST_IDS_AT_ONCE, StoredIds};
     use crate::batch::{CollectPolicy, Collecting};
 
     #[test]
     fn an_id_has_the_same_place_among_ids_in_a_file_as_among_those_in_memory() -> Result<()> {
-        for n in [0, 1, BLOCK_IDS - 1, BLOCK_IDS, BLOCK_IDS + 1, 5 * BLOCK_IDS + 7] {
-            let ids: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(|i| format!("a{i:05}"))));
+        let in_one_array = [0, 1, BLOCK_IDS - 1, BLOCK_IDS, BLOCK_IDS + 1, 5 * BLOCK_IDS + 7];
+        let full = u32::try_from(FIRST_IDS_AT_ONCE).unwrap() * BLOCK_IDS;
+        for n in in_one_array.into_iter().chain([full, full + 300]) {
+            let ids: ArrayRef = Arc::new(StringArray::from_iter_values((0..n).map(|i| format!("a{i:07}"))));
             let fingerprints: ArrayRef = Arc::new(UInt64Array::from_iter_values(0..u64::from(n)));
             let (files, rows): (ArrayRef, ArrayRef) = (
                 Arc::new(UInt32Array::from(vec![0; n as usize])),
@@ -170,7 +179,9 @@ mod tests {
             StoredIds::write(&batch, folder.path())?;
             let (held, stored) = (BatchIds::Held(batch), BatchIds::Stored(Box::new(StoredIds::open(folder.path())?)));
             drop(folder);
-            let there = (0..n).flat_map(|i| ["", "0"].map(|more| format!("a{i:05}{more}")));
+            // Of many, those at the beginning and at the end, where the second array begins.
+            let there = (0..n).filter(|i| i + 1000 > n || i % 4099 < 2);
+            let there = there.flat_map(|i| ["", "0"].map(|more| format!("a{i:07}{more}")));
             for id in there.chain(["", "A", "b"].map(str::to_owned)) {
                 assert_eq!(held.place_of(&id)?, stored.place_of(&id)?, "{id} of {n}");
             }
