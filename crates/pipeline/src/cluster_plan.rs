@@ -57,6 +57,8 @@ pub(crate) struct HeldByWorker {
     pub(crate) n_word_keys: usize,
     /// The batch is joined with itself, so two parts are held at a time.
     pub(crate) itself: bool,
+    /// The bytes of the sets of existing rows that later nights have again or restore.
+    pub(crate) row_sets_bytes: usize,
 }
 
 impl PartSizes {
@@ -79,10 +81,12 @@ impl HeldByWorker {
         // A word, its place among the classes, and the class. Beside them, the fingerprint of each class.
         let words = part.n_classes.saturating_mul(16);
         let of_classes = if self.n_word_keys > 0 { part.n_classes.saturating_mul(8) } else { 0 };
-        let one = rows + fingerprints * self.n_fingerprint_keys + words * self.n_word_keys + of_classes;
+        let of_keys =
+            fingerprints.saturating_mul(self.n_fingerprint_keys).saturating_add(words.saturating_mul(self.n_word_keys));
+        let one = rows.saturating_add(of_keys).saturating_add(of_classes);
         let (rows_of_two, fingerprints_of_two) = of_rows(part.of_two.0, part.of_two.1);
-        let two = if self.itself && part.n_parts > 1 { rows_of_two + fingerprints_of_two } else { 0 };
-        StoredIds::memory_bytes(self.n_batch_rows).saturating_add(one.max(two))
+        let two = if self.itself && part.n_parts > 1 { rows_of_two.saturating_add(fingerprints_of_two) } else { 0 };
+        StoredIds::memory_bytes(self.n_batch_rows).saturating_add(self.row_sets_bytes).saturating_add(one.max(two))
     }
 }
 
@@ -250,6 +254,8 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resource
         n_fingerprint_keys: 1,
         n_word_keys: 0,
         itself: request.itself,
+        // Plans know nothing of documents that nights have again.
+        row_sets_bytes: 0,
     };
     let sizes = |n_parts: usize| {
         let n = n_queries.div_ceil(n_parts).max(1);
@@ -259,7 +265,7 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resource
             n_rows: n,
             n_values: n,
             n_classes: n,
-            of_two: (2 * n, 2 * n),
+            of_two: (n.saturating_mul(2), n.saturating_mul(2)),
         }
     };
     let workload = Workload {

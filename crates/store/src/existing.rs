@@ -25,6 +25,24 @@ impl Existing {
         self.files.extend(other.files);
         self.n_live_rows += other.n_live_rows;
     }
+
+    /// Returns the bytes of the sets of rows that later nights have again or restore.
+    #[must_use]
+    pub fn row_sets_bytes(&self) -> usize {
+        let of = |shadowed: &RowSet, restored: &RowSet| shadowed.memory_bytes() + restored.memory_bytes();
+        // Files that cover the same runs share their list.
+        let mut of_lists = HashMap::new();
+        let of_files = self.files.iter().map(|file| match &file.documents {
+            ExistingDocuments::Here { shadowed, restored } => of(shadowed, restored),
+            ExistingDocuments::InRuns { runs } => {
+                of_lists.insert(Arc::as_ptr(runs), runs);
+                0
+            }
+        });
+        let of_files: usize = of_files.sum();
+        let runs = of_lists.into_values().flat_map(|runs| runs.iter().flatten());
+        of_files + runs.map(|run| of(&run.shadowed, &run.restored)).sum::<usize>()
+    }
 }
 
 /// A file of existing fingerprints.

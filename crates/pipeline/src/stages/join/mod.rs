@@ -90,6 +90,7 @@ impl NearDuplicates {
             rules,
             n_existing,
             runs: existing.files.iter().map(|f| existing_run(&f.parquet, rules.bits)).collect(),
+            row_sets_bytes: existing.row_sets_bytes(),
             held_bytes,
             kernel: resources.join_kernel()?,
             workers,

@@ -55,6 +55,8 @@ pub(super) struct Planning {
     pub(super) n_existing: u64,
     /// The runs of the existing files.
     pub(super) runs: Vec<ExistingRun>,
+    /// The bytes of the sets of existing rows, which a worker of an engine holds too.
+    pub(super) row_sets_bytes: usize,
     /// The bytes that the caller holds meanwhile.
     pub(super) held_bytes: usize,
     pub(super) kernel: Kernel,
@@ -166,6 +168,7 @@ impl Planning {
             n_fingerprint_keys: keys.len() - n_word_keys,
             n_word_keys,
             itself: self.rules.itself,
+            row_sets_bytes: self.row_sets_bytes,
         };
         let reading_bytes = if n_word_keys > 0 { Room::reading_bytes(workers.threads) } else { 0 };
         let sizes = |n_parts: usize| {
