@@ -122,6 +122,7 @@ impl Tasks for RemoteTasks {
     }
 
     fn run(self: Arc<Self>, _: usize) -> BoxStream<'static, Result<RecordBatch>> {
+        let folder = self.folder.clone();
         let messages = self.engine.map(&self.folder, self.tasks.clone(), &self.storage, &self.progress);
         match received(messages, self.tasks.len(), &Form::Keys(self.schema())) {
             Ok(batches) => {
@@ -133,7 +134,12 @@ impl Tasks for RemoteTasks {
                     }
                     futures::future::ready(self.notes.take(batch))
                 });
-                rows.chain(at_end(move || notes.all_told())).boxed()
+                let done = move || {
+                    notes.all_told();
+                    // The workers have it all. What cannot be removed goes with the folder around it.
+                    let _ = std::fs::remove_dir_all(&folder);
+                };
+                rows.chain(at_end(done)).boxed()
             }
             Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
         }
