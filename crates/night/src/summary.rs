@@ -72,7 +72,8 @@ pub struct RunSummary {
     /// The number of permuted tables of the queries, in this execution.
     pub n_tables: usize,
     /// The number of slices of the queries that were joined one after another, so that their tables fit the memory
-    /// limit. On a cluster, the number of parts of the batch, of which a worker held one at a time.
+    /// limit. On a cluster, the number of parts of the batch, of which a worker held one at a time, or two while it joined them
+    /// with each other.
     pub n_parts: usize,
     /// The later nights whose results were made without this one. `--replace` joins them anew.
     pub stale: Vec<String>,
