@@ -62,8 +62,12 @@ pub fn refuse_unexpanded_path(path: &Path) -> Result<(), String> {
     refuse_unexpanded(&path.to_string_lossy(), Dates::None)
 }
 
-/// Refuses `~`, `$VARIABLE` and unknown placeholders.
+/// Refuses `~`, `$VARIABLE` and unknown placeholders, and an empty name, which is what a shell makes of a variable that is
+/// not set.
 pub fn refuse_unexpanded(text: &str, dates: Dates) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("an empty name is no place: was a variable not set? The folder itself is .".to_owned());
+    }
     if may_hold_secrets(text) {
         return Ok(());
     }

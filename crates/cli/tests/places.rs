@@ -357,6 +357,7 @@ fn what_a_shell_would_have_expanded_is_refused_by_its_key_or_flag() {
             assert_eq!(fs::read_dir(night.path()).unwrap().count(), 2);
         }
     };
+    refused("", "an empty name is no place");
     refused("~/crawl", "'~' is not expanded");
     refused("$HOME/crawl", "'$HOME' is not expanded");
     refused("s3://bucket/${NAME}/x", "'${NAME}' is not expanded");
