@@ -18,6 +18,7 @@ use crate::args::Cli;
 use crate::exit_code::{Failure, OUTPUT_EXISTS};
 use crate::job_config::JobConfig;
 use crate::job_config::watch::{WatchFile, Watched};
+use crate::refused_arguments::values_of;
 
 /// The purpose of a file, by which an earlier one is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,15 +116,22 @@ struct Guarded {
 impl Beside {
     /// Reads arguments that clap refused, of which the first is the name of the program, as far as they can be read.
     pub fn of_refused(arguments: &[OsString]) -> Self {
-        // Arguments that cannot be read at all name no file.
+        // Arguments that cannot be read at all name no command.
         let matches = Cli::command().ignore_errors(true).try_get_matches_from(arguments);
-        Self::of(&matches.unwrap_or_default(), &[])
+        let (command, mut values) = values(&matches.unwrap_or_default());
+        // clap forgets what stands behind the argument that it refuses.
+        add_flags(&Cli::command(), arguments, &mut values);
+        Self::of_values(&command, &values, &[])
     }
 
     /// Takes the places from the arguments, and from the job file that they name, with or without faults. A job file that cannot
     /// be read guards no place: the command will say so. `watch` has the files that the job file names.
     pub fn of(arguments: &ArgMatches, watch: &[WatchFile]) -> Self {
         let (command, values) = values(arguments);
+        Self::of_values(&command, &values, watch)
+    }
+
+    fn of_values(command: &str, values: &BTreeMap<&'static str, Vec<String>>, watch: &[WatchFile]) -> Self {
         let of = |id: &str| values.get(id).cloned().unwrap_or_default();
         let mut files = Vec::new();
         for (_, id, flag, kind) in FILES.iter().filter(|file| file.0.is_empty() || file.0 == command) {
@@ -430,13 +438,12 @@ fn files_of(list: &Path) -> Vec<PathBuf> {
 
 /// Returns the command, and the values of all arguments that matter here, also those that are defaults.
 fn values(matches: &ArgMatches) -> (String, BTreeMap<&'static str, Vec<String>>) {
-    let ids: BTreeSet<&'static str> = FILES.iter().map(|file| file.1).chain(GUARDED).chain(["files_from"]).collect();
     let (mut names, mut found, mut level) = (Vec::new(), BTreeMap::new(), Some(matches));
     while let Some(matches) = level {
-        for id in &ids {
+        for id in ids() {
             // What stands before a command is among the matches of the command too.
             if let Ok(Some(raw)) = matches.try_get_raw(id) {
-                found.insert(*id, raw.map(|value| value.to_string_lossy().into_owned()).collect());
+                found.insert(id, raw.map(|value| value.to_string_lossy().into_owned()).collect());
             }
         }
         let below = matches.subcommand();
@@ -444,6 +451,22 @@ fn values(matches: &ArgMatches) -> (String, BTreeMap<&'static str, Vec<String>>)
         level = below.map(|(_, matches)| matches);
     }
     (names.join(" "), found)
+}
+
+/// Adds the values of all flags of a command, and of those below it, that stand anywhere among arguments.
+fn add_flags(command: &clap::Command, arguments: &[OsString], found: &mut BTreeMap<&'static str, Vec<String>>) {
+    for argument in command.get_arguments() {
+        let Some(id) = ids().find(|id| argument.get_id() == id) else { continue };
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        let values = long.into_iter().chain(short).flat_map(|flag| values_of(arguments, &flag));
+        found.entry(id).or_default().extend(values.map(|value| value.to_string_lossy().into_owned()));
+    }
+    command.get_subcommands().for_each(|below| add_flags(below, arguments, found));
+}
+
+fn ids() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|file| file.1).chain(GUARDED).chain(["files_from"])
 }
 
 #[cfg(test)]

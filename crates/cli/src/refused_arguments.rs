@@ -39,12 +39,19 @@ fn names(mut matches: &ArgMatches) -> Vec<&str> {
     names
 }
 
-/// Returns the value of a flag. clap forgets what stands behind the argument that it refuses.
+/// Returns the first value of a flag. clap forgets what stands behind the argument that it refuses.
 fn value(arguments: &[OsString], flag: &str) -> Option<OsString> {
-    let is_flag = |argument: &OsString| argument == flag;
-    if let Some(at) = arguments.iter().position(is_flag) {
-        return arguments.get(at + 1).cloned();
-    }
-    let joined = format!("{flag}=");
-    arguments.iter().find_map(|argument| argument.to_str()?.strip_prefix(&joined).map(OsString::from))
+    values_of(arguments, flag).next()
+}
+
+/// Returns the values of a flag, such as `--store` or `-c`, wherever it stands.
+pub fn values_of<'a>(arguments: &'a [OsString], flag: &str) -> impl Iterator<Item = OsString> + use<'a> {
+    let joined = if flag.starts_with("--") { format!("{flag}=") } else { flag.to_owned() };
+    let flag = flag.to_owned();
+    arguments.iter().enumerate().filter_map(move |(at, argument)| {
+        if *argument == *flag {
+            return arguments.get(at + 1).cloned();
+        }
+        argument.to_str()?.strip_prefix(&joined).map(OsString::from)
+    })
 }

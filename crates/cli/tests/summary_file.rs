@@ -62,6 +62,30 @@ fn a_command_line_that_is_refused_leaves_what_can_be_read_of_it() {
 }
 
 #[test]
+fn a_command_line_that_is_refused_leaves_no_summary_among_the_documents() {
+    let night = night();
+    let file = "documents/dt=2026-11-19/s.json";
+    let there = night.path().join(file);
+    fs::create_dir_all(there.parent().unwrap()).unwrap();
+    // What the first wrong argument stands before, and what it stands behind; the documents may be those of a flag.
+    let (wrong, asked) = (["--memory-limit", "much"], ["--summary-file", file]);
+    for job in [["--config", "job.toml"], ["-c", "job.toml"], ["--documents", "documents"]] {
+        let before = [&["run"], &job[..], &wrong, &asked].concat();
+        let behind = [&["run"], &wrong[..], &asked, &job].concat();
+        for arguments in [before, behind] {
+            let done = nearprint_in(night.path(), &arguments);
+            assert_eq!(done.code, 64, "{}", done.stderr);
+            assert!(
+                done.stderr.contains("--summary-file documents") && done.stderr.contains("--memory-limit"),
+                "{}",
+                done.stderr
+            );
+            assert!(!there.exists(), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_refused_before_the_work() {
     let night = night();
     fs::create_dir(night.path().join("folder.json")).unwrap();
