@@ -2,14 +2,22 @@
 
 use std::time::SystemTime;
 
-use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
 
-/// Returns whether a text is an existing date of the form `YYYY-MM-DD`.
+/// Returns whether a text is an existing date of the form `YYYY-MM-DD`, from year 1: Python and readers of tables that are
+/// written in it know no year before.
+///
+/// ```
+/// use nearprint_storage::is_date;
+///
+/// assert!(is_date("2024-02-29") && is_date("0001-01-01"));
+/// assert!(!is_date("2026-02-29") && !is_date("0000-01-01") && !is_date("2026-2-9"));
+/// ```
 #[must_use]
 pub fn is_date(text: &str) -> bool {
     let has_form = text.len() == 10
         && text.bytes().enumerate().all(|(at, b)| if matches!(at, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
-    has_form && text.parse::<NaiveDate>().is_ok()
+    has_form && text.parse::<NaiveDate>().is_ok_and(|date| date.year() > 0)
 }
 
 /// Returns the number of a date, which has the form `YYYY-MM-DD`: its days since 1970-01-01, as columns of dates have them.
