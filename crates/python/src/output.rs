@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray, RecordBatch, StructArray};
+use arrow::compute::{can_cast_types, cast_with_options};
 use arrow::datatypes::{
     DataType, Date32Type, Field, FieldRef, Float64Type, Int32Type, Int64Type, SchemaRef, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
 use arrow::error::ArrowError;
-use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyIterator, PyList, PyTuple};
+use pyo3_arrow::PyField;
 use pyo3_arrow::error::PyArrowResult;
 use pyo3_arrow::ffi::{ArrayIterator, ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
+
+use crate::input::EXACT;
 
 /// A column of results in Arrow's memory. Whatever takes Arrow arrays through the PyCapsule interface takes it:
 /// pyarrow.array, polars.Series, pandas.Series.from_arrow.
@@ -60,7 +64,8 @@ impl Array {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyArrowResult<Bound<'py, PyTuple>> {
-        to_array_pycapsules(py, Arc::clone(&self.field), &self.array, requested_schema)
+        let (array, field) = as_requested(&self.array, &self.field, requested_schema)?;
+        to_array_pycapsules(py, field, &array, None)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -69,7 +74,8 @@ impl Array {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        to_stream_pycapsule(py, reader(vec![Arc::clone(&self.array)], &self.field), requested_schema)
+        let (array, field) = as_requested(&self.array, &self.field, requested_schema)?;
+        to_stream_pycapsule(py, reader(array, field), None)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
@@ -126,6 +132,11 @@ impl Array {
         Ok(Some((data_type.to_string().to_lowercase(), PyBytes::new(py, bytes), PyBytes::new(py, &is_there))))
     }
 
+    /// Whether the values are texts.
+    fn _is_text(&self) -> bool {
+        self.array.data_type().is_string()
+    }
+
     /// The column as a pandas Series: of nullable integers, such as UInt64, where it has integers.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         of_frames(slf.py(), "to_pandas", slf.clone().into_any())
@@ -172,7 +183,8 @@ impl Table {
         let fields = DataType::Struct(self.schema.fields().clone());
         let field = Field::new("", fields, false).with_metadata(self.schema.metadata().clone());
         let rows: ArrayRef = Arc::new(StructArray::from(self.batch.clone()));
-        to_stream_pycapsule(py, reader(vec![rows], &Arc::new(field)), requested_schema)
+        let (rows, field) = as_requested(&rows, &Arc::new(field), requested_schema)?;
+        to_stream_pycapsule(py, reader(rows, field), None)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
@@ -232,9 +244,34 @@ impl Table {
     }
 }
 
-fn reader(arrays: Vec<ArrayRef>, field: &FieldRef) -> Box<dyn ArrayReader + Send> {
-    let arrays = arrays.into_iter().map(Ok::<ArrayRef, ArrowError>);
-    Box::new(ArrayIterator::new(arrays.collect::<Vec<_>>(), Arc::clone(field)))
+/// Returns an array in the type that a consumer asks for, if it can be had, and otherwise in its own.
+///
+/// # Errors
+/// Some value has no place in that type, or is another one there: none becomes null, and no fingerprint is rounded.
+fn as_requested(
+    array: &ArrayRef,
+    field: &FieldRef,
+    requested: Option<Bound<'_, PyCapsule>>,
+) -> PyResult<(ArrayRef, FieldRef)> {
+    let own = || (Arc::clone(array), Arc::clone(field));
+    let Some(requested) = requested else { return Ok(own()) };
+    let requested = PyField::from_arrow_pycapsule(&requested)?.into_inner();
+    let (from, to) = (array.data_type(), requested.data_type());
+    if from == to || !can_cast_types(from, to) || !can_cast_types(to, from) {
+        return Ok(own());
+    }
+    let refused = |reason: String| PyValueError::new_err(format!("{from} as {to}: {reason}"));
+    let made = cast_with_options(array, to, &EXACT).map_err(|e| refused(e.to_string()))?;
+    let back = cast_with_options(&made, from, &EXACT).map_err(|e| refused(e.to_string()))?;
+    if &back != array {
+        return Err(refused("some value would be another one".to_owned()));
+    }
+    let field = Field::new(field.name(), to.clone(), true).with_metadata(field.metadata().clone());
+    Ok((made, Arc::new(field)))
+}
+
+fn reader(array: ArrayRef, field: FieldRef) -> Box<dyn ArrayReader + Send> {
+    Box::new(ArrayIterator::new(std::iter::once(Ok::<_, ArrowError>(array)), field))
 }
 
 /// Returns the values of an array as Python objects. Keep columns of tasks may have other types, which stay in Arrow.
