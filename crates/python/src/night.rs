@@ -6,7 +6,7 @@ use std::time::Duration;
 use nearprint_cli::{Bytes, Handle, night};
 use nearprint_profile::by_name;
 use nearprint_storage::stage_for_people;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 use crate::call::watched;
@@ -43,10 +43,21 @@ pub(crate) fn run<'py>(
     let work = move || Ok(night(arguments, &told, engine.as_ref())?);
     let summary = watched(py, PATIENCE, move || stopped.stop(), &mut look, work);
     // The night has ended, well or not: what the caller's functions raise now takes nothing back.
-    if let Err(raised) = if summary.is_ok() { look(py) } else { logging::hand_over(py) } {
-        raised.write_unraisable(py, None);
+    let raised = if summary.is_ok() { look(py) } else { logging::hand_over(py) }.err();
+    match (summary, raised) {
+        (Ok(summary), None) => from_json(py, &summary),
+        (Ok(_), Some(raised)) => Err(raised),
+        (Err(failed), None) => Err(failed),
+        // Ctrl-C, or what ends the program, is no other error of a handler.
+        (Err(failed), Some(raised)) if !raised.is_instance_of::<PyException>(py) => {
+            raised.set_cause(py, Some(failed));
+            Err(raised)
+        }
+        (Err(failed), Some(raised)) => {
+            raised.write_unraisable(py, None);
+            Err(failed)
+        }
     }
-    from_json(py, &summary?)
 }
 
 /// Runs the command. `arguments` begin with the name of the program. `engine`, if there is one, runs the tasks of `run`.

@@ -107,6 +107,44 @@ def test_an_exception_of_a_callback_ends_the_night_and_nothing_is_published(tmp_
     assert nearprint.run(job, NIGHT)["status"] == "published"
 
 
+@pytest.mark.parametrize("raised", [LookupError, KeyboardInterrupt, SystemExit])
+def test_an_exception_of_the_last_call_is_raised_though_the_night_has_ended(job, tmp_path, raised):
+    def refuse(now: nearprint.Progress) -> None:
+        if now.stage == "commit":
+            raise raised("enough")
+
+    with pytest.raises(raised, match="enough"):
+        nearprint.run(job, NIGHT, create_store=True, progress=refuse)
+    # The last call may come before the commit or after it.
+    assert nearprint.run(job, NIGHT, create_store=True)["status"] in ("published", "already_published")
+
+
+CTRL_C = """
+import os, signal
+class CtrlC(logging.Handler):
+    def emit(self, record):
+        seen.append(record)
+        if len(seen) == at:
+            os.kill(os.getpid(), signal.SIGINT)
+logging.getLogger("nearprint").addHandler(CtrlC())
+seen, at = [], 0
+nearprint.dedup(["one", "two"])
+n_lines = len(seen)
+for at in range(1, n_lines + 1):
+    seen = []
+    try:
+        nearprint.dedup(["one", "two"])
+    except KeyboardInterrupt:
+        print("interrupted", len(seen) >= at)
+print("of", n_lines)
+"""
+
+
+def test_ctrl_c_while_a_log_line_is_written_is_never_lost(logged):
+    lines = [line for line in logged(CTRL_C) if not line.startswith("nearprint ")]
+    assert len(lines) > 3 and lines == ["interrupted True"] * (len(lines) - 1) + [f"of {len(lines) - 1}"], lines
+
+
 def test_log_lines_of_a_night_reach_the_logger(job, logged):
     lines = logged("nearprint.run(sys.argv[1], sys.argv[2], create_store=True)", job, NIGHT)
     for stage in ("fingerprint", "publish"):
