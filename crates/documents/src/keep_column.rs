@@ -35,8 +35,8 @@ pub fn converted_type(keep_type: &DataType) -> DataType {
     }
 }
 
-/// Converts a column to the type that [`converted_type`] gives, or to a wider one. NaN is NULL, which comes last in any order. A
-/// value that does not fit makes its row no document: a number above 2^63 - 1, or a time that microseconds cannot count.
+/// Converts a column to the type that [`converted_type`] gives, or to a wider one. NaN is NULL, which comes last in any order,
+/// and -0.0 is 0.0. A value that does not fit makes its row no document: a number above 2^63 - 1, or a time that microseconds cannot count.
 ///
 /// # Errors
 /// None: all columns that have a type to keep by can be converted.
@@ -61,7 +61,8 @@ pub fn to_keep_type(
     }
     Ok(match converted.as_primitive_opt::<Float64Type>() {
         Some(numbers) => {
-            Arc::new(numbers.iter().map(|number| number.filter(|n| !n.is_nan())).collect::<Float64Array>())
+            let number = |number: f64| (!number.is_nan()).then_some(number + 0.0);
+            Arc::new(numbers.iter().map(|value| value.and_then(number)).collect::<Float64Array>())
         }
         None => converted,
     })
@@ -119,8 +120,8 @@ mod tests {
         let mut faults = [None; 2];
         to_keep_type(&seconds, &DataType::Int64, &mut faults).unwrap();
         assert_eq!(faults, [None, Some(BadReason::WrongType)]);
-        let scores: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, 0.5]));
-        let kept = to_keep_type(&scores, &DataType::Float64, &mut [None; 2]).unwrap();
-        assert_eq!(kept.as_primitive::<Float64Type>(), &Float64Array::from(vec![None, Some(0.5)]));
+        let scores: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, 0.5, -0.0]));
+        let kept = to_keep_type(&scores, &DataType::Float64, &mut [None; 3]).unwrap();
+        assert_eq!(kept.as_primitive::<Float64Type>(), &Float64Array::from(vec![None, Some(0.5), Some(0.0)]));
     }
 }
