@@ -165,13 +165,16 @@ impl<'n> Input<'n> {
 }
 
 /// Returns a column in a form that can be read: that of a frame of pandas that has no other, since pandas would add its index; and the
-/// list of one of Polars that has no value, for which Polars gives no Arrow that others read.
+/// list of one of Polars that has no value, for which Polars gives no Arrow that others read, in a frame too.
 fn plain_column<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if argument.hasattr("iloc")? && argument.getattr("ndim")?.extract::<usize>()? == 2 {
         let (_, n_columns): (usize, usize) = argument.getattr("shape")?.extract()?;
         if n_columns == 1 {
             return argument.call_method1("squeeze", ("columns",));
         }
+    }
+    if argument.hasattr("iter_columns")? && argument.hasattr("with_columns")? {
+        return argument.py().import("nearprint._frames")?.call_method1("readable", (argument,));
     }
     let is_null = argument.hasattr("to_list")?
         && argument.hasattr("dtype")?
@@ -379,6 +382,12 @@ impl Texts {
             // A column without any value may have been one of texts: pandas makes it one of floats.
             data_type if data_type.is_floating() && array.null_count() == array.len() => cast(array, &DataType::Utf8)?,
             DataType::Dictionary(_, values) if values.is_string() => cast(array, values)?,
+            // So are categories of pandas without a category.
+            DataType::Dictionary(_, values)
+                if (values.is_null() || values.is_floating()) && array.logical_null_count() == array.len() =>
+            {
+                arrow::array::new_null_array(&DataType::Utf8, array.len())
+            }
             other => return Err(Problem::Type(format!("{name}: a column of {other}, expected strings"))),
         };
         // What comes from elsewhere may be no UTF-8, though its type says so. An empty slice may have offsets into

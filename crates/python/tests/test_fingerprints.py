@@ -126,6 +126,7 @@ def test_distances_of_numbers_bytes_and_columns():
         (TypeError, lambda: nearprint.hamming(True, 1)),
         (ValueError, lambda: nearprint.fingerprint(TEXT, threads=-1)),
         (ValueError, lambda: nearprint.sketch([TEXT], threads=2**70)),
+        (TypeError, lambda: nearprint.query("job.toml", 5)),
     ],
 )
 def test_wrong_arguments_raise_what_python_expects(error, call):
@@ -138,6 +139,43 @@ def test_integers_of_numpy_are_fingerprints():
     wide = nearprint.fingerprint(TEXT)
     assert nearprint.hamming(np.uint64(wide), wide ^ 0b111) == nearprint.hamming(wide, np.uint64(wide ^ 0b111)) == 3
     assert nearprint.hamming(np.array([7, 0], dtype=np.uint64), np.uint64(1)).to_pylist() == [2, 1]
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.uint8(), pa.float64()])
+def test_no_value_becomes_null_or_another_in_the_type_that_a_consumer_asks_for(type_):
+    column = nearprint.hamming([2**63 + 1, 2**63 + 1], [0, 2**64 - 1])
+    assert pa.array(column, type=type_).to_pylist() == [2, 62]
+    fingerprints = nearprint.fingerprint([f"{TEXT} {n}" for n in range(40)])
+    table = nearprint.pairs_within([1] * 300, 0)
+    for ask in (
+        lambda: pa.array(fingerprints, type=type_),
+        lambda: pa.chunked_array(fingerprints, type=type_),
+        lambda: pa.table(table, schema=pa.schema([("a", pa.int8()), ("b", pa.int8()), ("distance", pa.int32())])),
+    ):
+        with pytest.raises((ValueError, pa.ArrowInvalid)):
+            ask()
+    wide = pa.schema([("a", pa.int64()), ("b", pa.uint64()), ("distance", pa.int64())])
+    assert pa.table(table, schema=wide).to_pylist() == table.to_pylist()
+
+
+def test_a_column_of_pandas_has_the_same_type_whether_any_row_has_a_value_or_none():
+    some, none = pd.Series([TEXT, "short"]), pd.Series(["short", None])
+    for call in (nearprint.sketch, nearprint.fingerprint):
+        assert call(some).dtype == call(none).dtype
+        assert call(none).isna().all()
+
+
+def test_columns_of_pandas_whose_categories_have_no_value_are_columns_without_texts():
+    for values in ([], [None, None]):
+        column = pd.Series(values, dtype="category")
+        assert nearprint.fingerprint(column).isna().tolist() == [True] * len(values)
+        assert [row["reason"] for row in nearprint.dedup(column.to_frame("text")).to_dict("records")] == ["null_text"] * len(values)
+
+
+def test_frames_of_polars_may_have_other_columns_without_any_value():
+    frame = pl.DataFrame({"fingerprint": pl.Series([1, 3], dtype=pl.UInt64), "note": [None, None]})
+    assert nearprint.pairs_within(frame, 1).to_pylist() == [{"a": 0, "b": 1, "distance": 1}]
+    assert len(nearprint.join(frame, frame, 0)) == 2
 
 
 def test_a_reader_that_fails_raises_its_own_exception():

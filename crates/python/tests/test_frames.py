@@ -242,6 +242,24 @@ def test_paths_of_settings_begin_at_the_working_folder(tmp_path, monkeypatch):
         assert row["decision"] == "keep"
 
 
+def test_errors_of_settings_and_dates_name_what_the_caller_wrote(tmp_path):
+    for limit in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="max_lost_share"):
+            nearprint.dedup([TEXT], max_lost_share=limit)
+    for key in ("a b", 'a"b', "a\nb = 1\nc"):
+        with pytest.raises(ValueError, match=f"unknown key.*{key.split()[0][0]}"):
+            nearprint.dedup([TEXT], **{key: 1})
+    with pytest.raises(ValueError, match="^add: 2999-01-01 is more than .*: check the date$"):
+        nearprint.Deduplicator(tmp_path / "store", tmp_path / "results").dedup([{"id": "a", "text": TEXT}], add="2999-01-01")
+
+
+def test_zeros_of_both_signs_are_equal_in_a_keep_order():
+    for zeros in ((0.0, -0.0), (-0.0, 0.0)):
+        rows = [{"id": id, "text": TEXT, "score": score} for id, score in zip("ba", zeros)]
+        for order in ("score desc", "score asc"):
+            assert {row["id"]: row["decision"] for row in nearprint.dedup(rows, keep=order)} == {"a": "keep", "b": "drop"}
+
+
 def test_a_night_of_a_frame_warns_of_nothing(logged, tmp_path):
     (tmp_path / "rows.json").write_text(json.dumps(made(60)))
     lines = logged("import json; nearprint.dedup(json.load(open('rows.json')))")

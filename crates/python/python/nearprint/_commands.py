@@ -90,8 +90,11 @@ def query(config: Config, text: str | None = None, **options: Option) -> Summary
     """Find the documents of a job's store that are near a text, an `id` or a `fingerprint`. `Store` answers many queries.
 
     Raises:
+        TypeError: the text is none.
         ValueError: the text is no word of a command line: it has more than 100,000 bytes, or a NUL character.
     """
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"text: {type(text).__name__} is no text: ask Store(place).query for a fingerprint or a column")
     fingerprint = options.get("fingerprint")
     if isinstance(fingerprint, numbers.Integral):
         # The command takes 16 digits for those of hex.

@@ -418,6 +418,9 @@ def _of_frame(message: str, rows: str, id: str) -> str:
     if bad:
         what = BAD_ROWS.get(bad[3], f"{bad[3]}: mend the row").format(id=id)
         return f"{bad[1]} {bad[2]}: {what}; the first row is row 0"
+    ahead, is_ahead, _ = message.partition(": check `dt`, or say `future`")
+    if is_ahead:
+        return f"add: {ahead}: check the date"
     return re.sub(re.escape(rows) + ": ", "frame: ", message)
 
 

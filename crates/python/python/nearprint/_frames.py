@@ -164,10 +164,7 @@ class _Polars(Frame):
         super().__init__(given, frame.alias(text).to_frame() if self.is_column else frame)
 
     def table(self, columns: list[str]) -> Any:
-        import polars as pl
-
-        # Of a column without any value, Polars gives no Arrow that others read.
-        return self.frame.select(columns).with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.String))
+        return readable(self.frame.select(columns))
 
     def column(self, name: str) -> Any:
         return self.table([name])[name]
@@ -197,6 +194,13 @@ class _Polars(Frame):
 
     def of(self, table: _nearprint.Table) -> Any:
         return to_polars(table).lazy() if self.is_lazy else to_polars(table)
+
+
+def readable(frame: Any) -> Any:
+    """A frame of Polars in a form that others read: of a column without any value, Polars gives no Arrow that they do."""
+    import polars as pl
+
+    return frame.with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.String))
 
 
 class _Arrow(Frame):
@@ -273,6 +277,8 @@ def _of_pandas(series: Any) -> Any:
     if series.dtype.kind == "f" and series.isna().all():
         # A column without any value may have been one of texts.
         return [None] * len(series)
+    if hasattr(series, "cat") and series.isna().all():
+        return [None] * len(series)
     try:
         import pyarrow as pa
 
@@ -290,9 +296,7 @@ def to_pandas(result: Any) -> Any:
         return pd.DataFrame({name: to_pandas(result[name]) for name in result.column_names})
     numbers = _numbers(result)
     if numbers is None:
-        values = result.to_pylist()
-        is_text = all(value is None or isinstance(value, str) for value in values)
-        return pd.Series(values, dtype="str" if is_text and int(pd.__version__.split(".")[0]) > 2 else object)
+        return pd.Series(result.to_pylist(), dtype="str" if result._is_text() and int(pd.__version__.split(".")[0]) > 2 else object)
     values, is_there = numbers
     if values.dtype.kind not in "iu":
         import numpy as np

@@ -7,6 +7,7 @@ import datetime
 import json
 import numbers
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
@@ -75,28 +76,37 @@ def job_text(job: Mapping[str, Any]) -> str:
     max_cluster = 5
     """
     keys = {key: value for key, value in job.items() if value is not None}
-    plain = [f"{key} = {_value(key, value)}\n" for key, value in keys.items() if not isinstance(value, Mapping)]
+    plain = [f"{_name(key)} = {_value(key, value)}\n" for key, value in keys.items() if not isinstance(value, Mapping)]
     tables = [(key, value) for key, value in keys.items() if isinstance(value, Mapping)]
-    return "".join(plain + [_table(key, value) for key, value in tables])
+    return "".join(plain + [_table(_name(key), value) for key, value in tables])
+
+
+def _name(key: str) -> str:
+    """A key of TOML, in quotes where it needs them: what is no key is refused by its name."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", str(key)) else _text(str(key))
+
+
+def _text(value: str) -> str:
+    # Strings of TOML have the escapes of JSON, and no bare delete.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _table(name: str, table: Mapping[str, Any]) -> str:
     inner = {key: value for key, value in table.items() if value is not None}
-    lines = [f"{key} = {_value(key, value)}\n" for key, value in inner.items() if not isinstance(value, Mapping)]
-    below = [_table(f"{name}.{key}", value) for key, value in inner.items() if isinstance(value, Mapping)]
+    lines = [f"{_name(key)} = {_value(key, value)}\n" for key, value in inner.items() if not isinstance(value, Mapping)]
+    below = [_table(f"{name}.{_name(key)}", value) for key, value in inner.items() if isinstance(value, Mapping)]
     return "".join([f"[{name}]\n", *lines, *below])
 
 
 def _value(key: str, value: Any) -> str:
     value = _plain(value)
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int)):
         return json.dumps(value)
-    # Fractions, and long floats of NumPy.
+    # Floats, fractions, and long floats of NumPy. Those of TOML may be nan and inf.
     if isinstance(value, numbers.Real):
-        return json.dumps(float(value))
+        return repr(float(value))
     if isinstance(value, (str, os.PathLike)):
-        # Strings of TOML have the escapes of JSON, and no bare delete.
-        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+        return _text(os.fspath(value))
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_value(key, one) for one in value) + "]"
     raise TypeError(f"{key}: {type(value).__name__} is no value of a job file: give a text, a number, a bool, a list or a dictionary")
