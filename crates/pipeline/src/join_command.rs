@@ -1,9 +1,10 @@
 //! The `join` command: it reads fingerprints datasets and writes pairs.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use nearprint_fault::{Fault, Part, Result, key, words};
-use nearprint_join::{LossLimit, Origin, RowSet};
+use nearprint_join::{LossLimit, Origin};
 use nearprint_profile::JoinConfig;
 use nearprint_storage::{IfExists, Progress, Storage};
 use nearprint_store::{Existing, ExistingDocuments, ExistingFile, Store};
@@ -211,7 +212,7 @@ async fn existing_files(storage: &Storage, pattern: &str, needs_sketch: bool) ->
     let existing = files.into_iter().map(|parquet| {
         let numbered_from = numbered.then_some(n_live_rows);
         n_live_rows += parquet.n_rows();
-        let documents = ExistingDocuments::Here { shadowed: RowSet::default(), restored: RowSet::default() };
+        let documents = ExistingDocuments::Here { shadowed: Arc::default(), restored: Arc::default() };
         ExistingFile { parquet, documents, origin: Origin::OWN, numbered_from }
     });
     let files = existing.collect();

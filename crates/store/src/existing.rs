@@ -65,9 +65,9 @@ pub enum ExistingDocuments {
     /// The documents are in the same rows of the same file.
     Here {
         /// The rows whose documents a later night has again.
-        shadowed: RowSet,
+        shadowed: Arc<RowSet>,
         /// The dropped rows that a later night restored: they are kept.
-        restored: RowSet,
+        restored: Arc<RowSet>,
     },
     /// The documents are in runs. Each row names its run by the run's position in this list.
     InRuns {
@@ -82,9 +82,9 @@ pub struct RunFile {
     /// The file.
     pub parquet: ParquetFile,
     /// The rows whose documents a later night has again.
-    pub shadowed: RowSet,
+    pub shadowed: Arc<RowSet>,
     /// The dropped rows that a later night restored: they are kept.
-    pub restored: RowSet,
+    pub restored: Arc<RowSet>,
 }
 
 impl RunFile {

@@ -125,8 +125,8 @@ impl Store {
         let mut runs: BTreeMap<&str, RunFile> = BTreeMap::new();
         for (night, parquet) in with_some.into_iter().zip(opened) {
             // Of most runs, no row is shadowed.
-            let shadowed = shadowed.remove(&night.run.digest).unwrap_or_default();
-            let restored = redecided.restored(&night.run.digest);
+            let shadowed = Arc::new(shadowed.remove(&night.run.digest).unwrap_or_default());
+            let restored = Arc::new(redecided.restored(&night.run.digest));
             runs.insert(&night.run.digest, RunFile { parquet, shadowed, restored });
         }
         let n_live_rows = runs.values().map(RunFile::n_live_rows).sum();

@@ -137,7 +137,7 @@ impl Tasks for RemoteTasks {
                 let done = move || {
                     notes.all_told();
                     // The workers have it all. What cannot be removed goes with the folder around it.
-                    let _ = std::fs::remove_dir_all(&folder);
+                    tokio::task::spawn_blocking(move || std::fs::remove_dir_all(folder));
                 };
                 rows.chain(at_end(done)).boxed()
             }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearprint_fault::{ErrorKind, Fault, Result};
-use nearprint_join::{Origin, QueryRows, RowSet};
+use nearprint_join::{Origin, QueryRows};
 use nearprint_parquet::schema::{DOC_ID, REDECIDED};
 use nearprint_parquet::{Columns, DatasetWriter, ParquetFile, StagedFile};
 use nearprint_storage::{Progress, day_of_date};
@@ -301,7 +301,7 @@ async fn tonights_file(run: &StagedRun, work: CommandContext<'_>) -> Result<Opti
     let file = work.storage.folder(&staged.path.display().to_string())?.file().await?;
     Ok(Some(ExistingFile {
         parquet: ParquetFile::open(file).await?,
-        documents: ExistingDocuments::Here { shadowed: RowSet::default(), restored: RowSet::default() },
+        documents: ExistingDocuments::Here { shadowed: Arc::default(), restored: Arc::default() },
         origin: Origin::OWN,
         numbered_from: None,
     }))

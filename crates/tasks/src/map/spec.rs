@@ -132,6 +132,9 @@ static FILE_ROWS: LazyLock<SchemaRef> = LazyLock::new(|| {
 });
 
 const SPEC: &str = "spec.json";
+/// Rows of files, by their URLs.
+type RowSets = HashMap<String, Arc<RowSet>>;
+
 /// The dataset of the rows that take no part.
 const SHADOWED: &str = "shadowed";
 /// The dataset of the rows that are kept although their own nights dropped them.
@@ -202,8 +205,8 @@ pub struct LoadedJoin {
     parts: Arc<StoredParts>,
     ids: Arc<BatchIds>,
     current: OneAtATime<CurrentPart>,
-    shadowed: HashMap<String, RowSet>,
-    restored: HashMap<String, RowSet>,
+    shadowed: RowSets,
+    restored: RowSets,
     storage: Storage,
     room: Arc<Room>,
     /// Permits for tasks that have existing files open: of one the piece is mapped, of the other the columns are read.
@@ -261,7 +264,8 @@ impl LoadedJoin {
     pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
         let own = Arc::clone(self);
         produce("map", move |sender| async move {
-            let part = own.current_part(&task).await?;
+            let held = own.current_part(&task).await?;
+            let part = held.get()?;
             // After its part, which thus stays in memory while a task waits for its turn to open files.
             let _opens = match task {
                 // The semaphore is never closed.
@@ -281,9 +285,9 @@ impl LoadedJoin {
     async fn current_part(&self, task: &MapTask) -> Result<Held<CurrentPart>> {
         let (of, slices) = (task.parts(), task.slices());
         let is_it = |current: &CurrentPart| current.of == of && current.slices == slices;
-        let next = |before: Option<CurrentPart>| async {
+        let next = |before: Option<Arc<CurrentPart>>| async {
             // What was there is given up before the next part takes memory.
-            let known = before.filter(|before| before.of == of).map(|before| before.join);
+            let known = before.filter(|before| before.of == of).map(|before| Arc::clone(&before.join));
             let join = match known {
                 Some(join) => join,
                 None => {
@@ -354,13 +358,9 @@ impl ExistingSpec {
         Self { file, origin: existing.origin.into(), numbered_from, runs }
     }
 
-    async fn open(
-        &self,
-        storage: &Storage,
-        (shadowed, restored): (&HashMap<String, RowSet>, &HashMap<String, RowSet>),
-    ) -> Result<ExistingFile> {
+    async fn open(&self, storage: &Storage, (shadowed, restored): (&RowSets, &RowSets)) -> Result<ExistingFile> {
         // Of most files, no row is shadowed, and none restored.
-        let of = |rows: &HashMap<String, RowSet>, url: &String| rows.get(url).cloned().unwrap_or_default();
+        let of = |rows: &RowSets, url: &String| rows.get(url).cloned().unwrap_or_default();
         let documents = match &self.runs {
             None => {
                 let url = &self.file.url;
@@ -413,7 +413,9 @@ fn write_rows(
     };
     for existing in files {
         match &existing.documents {
-            ExistingDocuments::Here { shadowed, restored } => write(&existing.parquet, of((shadowed, restored)))?,
+            ExistingDocuments::Here { shadowed, restored } => {
+                write(&existing.parquet, of((shadowed.as_ref(), restored.as_ref())))?
+            }
             ExistingDocuments::InRuns { runs } => {
                 let mut write = |run: &RunFile| write(&run.parquet, of((&run.shadowed, &run.restored)));
                 runs.iter().flatten().try_for_each(&mut write)?;
@@ -424,7 +426,7 @@ fn write_rows(
     Ok(())
 }
 
-async fn read_rows(storage: &Storage, folder: &Path, name: &str) -> Result<HashMap<String, RowSet>> {
+async fn read_rows(storage: &Storage, folder: &Path, name: &str) -> Result<RowSets> {
     let parquet = ParquetFile::open(part(storage, folder, name).await?).await?;
     let mut batches = parquet.stream(parquet.whole(&[FILE, ROW]))?;
     let mut read: HashMap<String, RowSet> = HashMap::new();
@@ -440,7 +442,7 @@ async fn read_rows(storage: &Storage, folder: &Path, name: &str) -> Result<HashM
             }
         }
     }
-    Ok(read)
+    Ok(read.into_iter().map(|(file, rows)| (file, Arc::new(rows))).collect())
 }
 
 async fn part(storage: &Storage, folder: &Path, name: &str) -> Result<InputFile> {

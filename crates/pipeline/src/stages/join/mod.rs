@@ -301,7 +301,7 @@ fn by_url(existing: Existing, with_sketches: bool) -> (HashMap<String, ExistingF
                             continue;
                         }
                         let documents =
-                            ExistingDocuments::Here { shadowed: shadowed.clone(), restored: restored.clone() };
+                            ExistingDocuments::Here { shadowed: Arc::clone(shadowed), restored: Arc::clone(restored) };
                         let (parquet, origin) = (parquet.clone(), file.origin);
                         files.insert(url.clone(), ExistingFile { parquet, documents, origin, numbered_from: None });
                         of_words.push(url);
