@@ -121,6 +121,11 @@ impl Beside {
         let (command, mut values) = values(&matches.unwrap_or_default());
         // clap forgets what stands behind the argument that it refuses.
         add_flags(&Cli::command(), arguments, &mut values);
+        if command == "config check" {
+            // Its job file has no flag.
+            let job = arguments.iter().filter_map(|word| word.to_str()).filter(|word| word.ends_with(".toml"));
+            values.entry("file").or_default().extend(job.map(str::to_owned));
+        }
         Self::of_values(&command, &values, &[])
     }
 
@@ -457,9 +462,11 @@ fn values(matches: &ArgMatches) -> (String, BTreeMap<&'static str, Vec<String>>)
 fn add_flags(command: &clap::Command, arguments: &[OsString], found: &mut BTreeMap<&'static str, Vec<String>>) {
     for argument in command.get_arguments() {
         let Some(id) = ids().find(|id| argument.get_id() == id) else { continue };
-        let long = argument.get_long().map(|long| format!("--{long}"));
+        let aliases = argument.get_all_aliases().into_iter().flatten();
+        let long = argument.get_long().into_iter().chain(aliases).map(|long| format!("--{long}"));
         let short = argument.get_short().map(|short| format!("-{short}"));
-        let values = long.into_iter().chain(short).flat_map(|flag| values_of(arguments, &flag));
+        let flags: Vec<String> = long.chain(short).collect();
+        let values = flags.iter().flat_map(|flag| values_of(arguments, flag));
         found.entry(id).or_default().extend(values.map(|value| value.to_string_lossy().into_owned()));
     }
     command.get_subcommands().for_each(|below| add_flags(below, arguments, found));

@@ -44,14 +44,22 @@ fn value(arguments: &[OsString], flag: &str) -> Option<OsString> {
     values_of(arguments, flag).next()
 }
 
-/// Returns the values of a flag, such as `--store` or `-c`, wherever it stands.
+/// Returns the values of a flag, such as `--store` or `-c`, wherever it stands. A short one may stand behind `-v` and `-q` in one word.
 pub fn values_of<'a>(arguments: &'a [OsString], flag: &str) -> impl Iterator<Item = OsString> + use<'a> {
-    let joined = if flag.starts_with("--") { format!("{flag}=") } else { flag.to_owned() };
-    let flag = flag.to_owned();
+    let (is_long, flag) = (flag.starts_with("--"), flag.to_owned());
     arguments.iter().enumerate().filter_map(move |(at, argument)| {
+        let next = || arguments.get(at + 1).cloned();
         if *argument == *flag {
-            return arguments.get(at + 1).cloned();
+            return next();
         }
-        argument.to_str()?.strip_prefix(&joined).map(OsString::from)
+        let text = argument.to_str()?;
+        if is_long {
+            return text.strip_prefix(&flag)?.strip_prefix('=').map(OsString::from);
+        }
+        let rest = text.strip_prefix('-')?.trim_start_matches(['v', 'q']).strip_prefix(&flag[1..])?;
+        match rest.strip_prefix('=').unwrap_or(rest) {
+            "" => next(),
+            value => Some(value.into()),
+        }
     })
 }

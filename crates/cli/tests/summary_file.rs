@@ -69,7 +69,8 @@ fn a_command_line_that_is_refused_leaves_no_summary_among_the_documents() {
     fs::create_dir_all(there.parent().unwrap()).unwrap();
     // What the first wrong argument stands before, and what it stands behind; the documents may be those of a flag.
     let (wrong, asked) = (["--memory-limit", "much"], ["--summary-file", file]);
-    for job in [["--config", "job.toml"], ["-c", "job.toml"], ["--documents", "documents"]] {
+    for job in ["--config job.toml", "-c job.toml", "-c=job.toml", "-vqcjob.toml", "--documents documents"] {
+        let job: Vec<&str> = job.split(' ').collect();
         let before = [&["run"], &job[..], &wrong, &asked].concat();
         let behind = [&["run"], &wrong[..], &asked, &job].concat();
         for arguments in [before, behind] {
@@ -82,6 +83,13 @@ fn a_command_line_that_is_refused_leaves_no_summary_among_the_documents() {
             );
             assert!(!there.exists(), "{arguments:?}");
         }
+    }
+    let of_others =
+        ["config check --bogus --summary-file FILE job.toml", "filter --bogus --summary-file FILE --out documents"];
+    for line in of_others {
+        let done = nearprint_in(night.path(), &line.replace("FILE", file).split(' ').collect::<Vec<_>>());
+        assert_eq!(done.code, 64, "{}", done.stderr);
+        assert!(!there.exists(), "{line}");
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
 
-/// Returns whether a text is an existing date of the form `YYYY-MM-DD`, from year 1: Python and readers of tables that are
-/// written in it know no year before.
+/// Returns whether a text is an existing date of the form `YYYY-MM-DD`, from year 1: Python, and table readers written in
+/// Python, know no year before.
 ///
 /// ```
 /// use nearprint_storage::is_date;
