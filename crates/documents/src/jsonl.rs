@@ -213,7 +213,8 @@ impl Row {
     fn take_number(&mut self, column: usize) -> Option<f64> {
         match self.take(column) {
             Value::Integer(value) => Some(value as f64),
-            Value::Float(value) => Some(value),
+            // Zeros of both signs are equal.
+            Value::Float(value) => Some(value + 0.0),
             Value::Null => None,
             _ => self.fault(BadReason::WrongType),
         }
