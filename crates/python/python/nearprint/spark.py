@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import operator
 import os
 import pathlib
@@ -52,6 +53,9 @@ PIECE_BYTES = 32 << 20
 """The bytes of a file that are brought to the workers at a time, unless there would be more than MOST_PIECES."""
 
 MOST_PIECES = 512
+
+STOPPED = (130, 143)
+"""The exit codes of a night that was stopped by SIGINT or SIGTERM."""
 
 LEAVE_SECONDS = 10
 """The seconds in which the threads of an engine must come back from Spark once its jobs are cancelled."""
@@ -121,6 +125,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _nearprint.refuse(["nearprint", "run", *arguments], str(error))
     with _engine(None, "".join(dates[:1]), n, memory or WORKER_MEMORY) as engine:
         code: int = _nearprint.main(["nearprint", "run", *of_run], engine)
+        if code in STOPPED:
+            # The JVM gets the signal too, and py4j logs with tracebacks that it is gone.
+            logging.disable()
     if "--help" in arguments or "-h" in arguments:
         print(HELP)
     if _nearprint.engine_threads() or (engine.session and engine.session.is_lost):
