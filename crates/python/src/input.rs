@@ -173,7 +173,7 @@ fn plain_column<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
             return argument.call_method1("squeeze", ("columns",));
         }
     }
-    if argument.hasattr("iter_columns")? && argument.hasattr("with_columns")? {
+    if argument.get_type().module()?.to_str()?.starts_with("polars.") && argument.hasattr("iter_columns")? {
         return argument.py().import("nearprint._frames")?.call_method1("readable", (argument,));
     }
     let is_null = argument.hasattr("to_list")?

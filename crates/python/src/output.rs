@@ -257,7 +257,12 @@ fn as_requested(
     let Some(requested) = requested else { return Ok(own()) };
     let requested = PyField::from_arrow_pycapsule(&requested)?.into_inner();
     let (from, to) = (array.data_type(), requested.data_type());
-    if from == to || !can_cast_types(from, to) || !can_cast_types(to, from) {
+    // Columns of a table are asked for by their names.
+    let names = |of: &DataType| match of {
+        DataType::Struct(fields) => fields.iter().map(|field| field.name().clone()).collect(),
+        _ => Vec::new(),
+    };
+    if from == to || names(from) != names(to) || !can_cast_types(from, to) || !can_cast_types(to, from) {
         return Ok(own());
     }
     let refused = |reason: String| PyValueError::new_err(format!("{from} as {to}: {reason}"));

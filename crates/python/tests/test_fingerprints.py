@@ -176,6 +176,9 @@ def test_frames_of_polars_may_have_other_columns_without_any_value():
     frame = pl.DataFrame({"fingerprint": pl.Series([1, 3], dtype=pl.UInt64), "note": [None, None]})
     assert nearprint.pairs_within(frame, 1).to_pylist() == [{"a": 0, "b": 1, "distance": 1}]
     assert len(nearprint.join(frame, frame, 0)) == 2
+    without = frame.with_columns(sketch=None)
+    assert nearprint.join(without, without, 0).to_pylist() == [], "a document without a sketch is in no pair of sketches"
+    assert nearprint.pairs_within(frame.select(fingerprint=None), 3).to_pylist() == []
 
 
 def test_a_reader_that_fails_raises_its_own_exception():

@@ -90,7 +90,7 @@ def query(config: Config, text: str | None = None, **options: Option) -> Summary
     """Find the documents of a job's store that are near a text, an `id` or a `fingerprint`. `Store` answers many queries.
 
     Raises:
-        TypeError: the text is none.
+        TypeError: `text` is no str.
         ValueError: the text is no word of a command line: it has more than 100,000 bytes, or a NUL character.
     """
     if text is not None and not isinstance(text, str):

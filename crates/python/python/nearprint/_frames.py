@@ -200,7 +200,9 @@ def readable(frame: Any) -> Any:
     """A frame of Polars in a form that others read: of a column without any value, Polars gives no Arrow that they do."""
     import polars as pl
 
-    return frame.with_columns(pl.selectors.by_dtype(pl.Null).cast(pl.String))
+    of_names = {"fingerprint": pl.UInt64, "sketch": pl.Binary}
+    null = [name for name, of in frame.schema.items() if of == pl.Null]
+    return frame.with_columns(pl.col(name).cast(of_names.get(name, pl.String)) for name in null)
 
 
 class _Arrow(Frame):

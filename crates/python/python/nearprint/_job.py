@@ -82,8 +82,8 @@ def job_text(job: Mapping[str, Any]) -> str:
 
 
 def _name(key: str) -> str:
-    """A key of TOML, in quotes where it needs them: what is no key is refused by its name."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", str(key)) else _text(str(key))
+    """A key of TOML, which may be that of a table, such as "breakers.max_cluster". What is no key is in quotes, and refused by its name."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", str(key)) else _text(str(key))
 
 
 def _text(value: str) -> str:
