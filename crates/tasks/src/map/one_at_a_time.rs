@@ -1,8 +1,9 @@
 //! A value that tasks share, of which there is one at a time.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::Result;
 use nearprint_storage::locked;
 use tokio::sync::Notify;
 
@@ -28,10 +29,14 @@ struct State<T> {
 /// The value, for as long as a task has it.
 #[derive(Debug)]
 pub(super) struct Held<T> {
-    /// `None` only while this is dropped.
-    value: Option<Arc<T>>,
-    shared: Arc<Shared<T>>,
+    // Dropped before the other field, so that it is given up before the next one takes memory.
+    value: Arc<T>,
+    _holding: Holding<T>,
 }
+
+/// One of those that count as holders.
+#[derive(Debug)]
+struct Holding<T>(Arc<Shared<T>>);
 
 /// The turn of the task that makes the next value. Without a value at its end, another task has the turn.
 struct Making<'a, T>(&'a Shared<T>);
@@ -63,7 +68,7 @@ impl<T> OneAtATime<T> {
                 let mut state = locked(&shared.state);
                 if let Some(value) = state.value.as_ref().filter(|value| is_it(value)).map(Arc::clone) {
                     state.n_held += 1;
-                    return Ok(Held { value: Some(value), shared: Arc::clone(shared) });
+                    return Ok(Held { value, _holding: Holding(Arc::clone(shared)) });
                 }
                 if state.n_held == 0 && !state.is_being_made {
                     state.is_being_made = true;
@@ -76,7 +81,7 @@ impl<T> OneAtATime<T> {
         let value = Arc::new(next(before).await?);
         let mut state = locked(&shared.state);
         (state.value, state.n_held) = (Some(Arc::clone(&value)), 1);
-        Ok(Held { value: Some(value), shared: Arc::clone(shared) })
+        Ok(Held { value, _holding: Holding(Arc::clone(shared)) })
     }
 }
 
@@ -87,21 +92,20 @@ impl<T> Drop for Making<'_, T> {
     }
 }
 
-impl<T> Held<T> {
-    /// Returns the value.
-    pub(super) fn get(&self) -> Result<&T> {
-        self.value.as_deref().ok_or_else(|| Fault::internal("map", "a task has the value that it shares no longer"))
+impl<T> Deref for Held<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
     }
 }
 
-impl<T> Drop for Held<T> {
+impl<T> Drop for Holding<T> {
     fn drop(&mut self) {
-        // It is given up before the next one takes memory.
-        self.value = None;
-        let mut state = locked(&self.shared.state);
+        let mut state = locked(&self.0.state);
         state.n_held -= 1;
         if state.n_held == 0 {
-            self.shared.changed.notify_waiters();
+            self.0.changed.notify_waiters();
         }
     }
 }
@@ -138,7 +142,7 @@ mod tests {
                     };
                     let held = shared.get(|&value| value == 1, make).await.unwrap();
                     all_have_it.wait().await;
-                    *held.get().unwrap()
+                    *held
                 })
             })
             .collect();
@@ -167,7 +171,7 @@ mod tests {
                 };
                 n_users.fetch_add(1, Ordering::SeqCst);
                 tokio::task::yield_now().await;
-                assert_eq!(held.get().unwrap(), &(i % 3));
+                assert_eq!(*held, i % 3);
                 n_users.fetch_sub(1, Ordering::SeqCst);
             })
         });
@@ -192,7 +196,7 @@ mod tests {
                 if wanted == 1 {
                     both.wait().await;
                 }
-                assert_eq!(held.get().unwrap(), &wanted);
+                assert_eq!(*held, wanted);
             })
         });
         tokio::task::yield_now().await;
@@ -211,6 +215,6 @@ mod tests {
         tokio::task::yield_now().await;
         cancelled.abort();
         let held = timeout(LONG, shared.get(|&value| value == 1, |_| async { Ok(1) })).await.unwrap().unwrap();
-        assert_eq!(held.get().unwrap(), &1);
+        assert_eq!(*held, 1);
     }
 }

@@ -131,10 +131,10 @@ static FILE_ROWS: LazyLock<SchemaRef> = LazyLock::new(|| {
     Arc::new(Schema::new(vec![Field::new(FILE, DataType::Utf8, false), Field::new(ROW, DataType::UInt32, false)]))
 });
 
-const SPEC: &str = "spec.json";
 /// Rows of files, by their URLs.
 type RowSets = HashMap<String, Arc<RowSet>>;
 
+const SPEC: &str = "spec.json";
 /// The dataset of the rows that take no part.
 const SHADOWED: &str = "shadowed";
 /// The dataset of the rows that are kept although their own nights dropped them.
@@ -234,7 +234,7 @@ impl PartJoin {
     fn load(spec: &MapSpec, parts: &StoredParts, (part, other): (usize, Option<usize>)) -> Result<Self> {
         let LoadedParts { rows, values, n_first_values, places } = parts.load(part, other)?;
         let is_whole = other.is_none();
-        let has_words = spec.keys.iter().any(|key| matches!(key.of.key, Key::Word(_)));
+        let has_words = spec.keys.iter().any(|key| key.of.key.word().is_some());
         let class_fingerprints = if has_words && is_whole { rows.class_values(&values) } else { Vec::new() };
         let queries = if is_whole {
             in_pool(|| spec.keys.iter().map(|key| key.queries(&rows, &values)).collect::<Result<_>>())?
@@ -264,8 +264,7 @@ impl LoadedJoin {
     pub fn run(self: &Arc<Self>, task: MapTask) -> TaskBatches {
         let own = Arc::clone(self);
         produce("map", move |sender| async move {
-            let held = own.current_part(&task).await?;
-            let part = held.get()?;
+            let part = own.current_part(&task).await?;
             // After its part, which thus stays in memory while a task waits for its turn to open files.
             let _opens = match task {
                 // The semaphore is never closed.
