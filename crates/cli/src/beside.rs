@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 use crate::args::Cli;
 use crate::exit_code::{Failure, OUTPUT_EXISTS};
+use crate::flags::long_names;
 use crate::job_config::JobConfig;
 use crate::job_config::watch::{WatchFile, Watched};
 use crate::refused_arguments::values_of;
@@ -462,8 +463,7 @@ fn values(matches: &ArgMatches) -> (String, BTreeMap<&'static str, Vec<String>>)
 fn add_flags(command: &clap::Command, arguments: &[OsString], found: &mut BTreeMap<&'static str, Vec<String>>) {
     for argument in command.get_arguments() {
         let Some(id) = ids().find(|id| argument.get_id() == id) else { continue };
-        let aliases = argument.get_all_aliases().into_iter().flatten();
-        let long = argument.get_long().into_iter().chain(aliases).map(|long| format!("--{long}"));
+        let long = long_names(argument).map(|long| format!("--{long}"));
         let short = argument.get_short().map(|short| format!("-{short}"));
         let flags: Vec<String> = long.chain(short).collect();
         let values = flags.iter().flat_map(|flag| values_of(arguments, flag));

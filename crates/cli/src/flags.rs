@@ -35,11 +35,13 @@ fn of(command: &str) -> clap::Command {
 
 /// Returns whether a flag of `command`, such as `--dt`, is followed by a value.
 pub fn takes_value(command: &str, flag: &str) -> bool {
-    let is_it = |argument: &&clap::Arg| {
-        let aliases = argument.get_all_aliases().into_iter().flatten();
-        argument.get_long().into_iter().chain(aliases).any(|name| flag.strip_prefix("--") == Some(name))
-    };
+    let is_it = |argument: &&clap::Arg| long_names(argument).any(|name| flag.strip_prefix("--") == Some(name));
     of(command).get_arguments().find(is_it).is_some_and(|argument| argument.get_action().takes_values())
+}
+
+/// Returns the names of a flag with two hyphens, which are left out.
+pub fn long_names(argument: &clap::Arg) -> impl Iterator<Item = &str> {
+    argument.get_long().into_iter().chain(argument.get_all_aliases().into_iter().flatten())
 }
 
 #[cfg(test)]

@@ -371,6 +371,15 @@ pub(crate) fn joined(arrays: &[ArrayRef], data_type: &DataType) -> Result<ArrayR
     Ok(concat(&arrays)?)
 }
 
+/// Returns whether a column of this type without any value may have been one of texts: pandas makes it one of floats, or of categories
+/// of these.
+fn may_lack_texts(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => may_lack_texts(values),
+        other => other.is_null() || other.is_floating(),
+    }
+}
+
 /// A column of texts, checked.
 pub(crate) struct Texts(ArrayRef);
 
@@ -378,14 +387,8 @@ impl Texts {
     pub(crate) fn of(name: &str, array: &ArrayRef) -> Result<Self> {
         let array = match array.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => array.clone(),
-            DataType::Null => cast(array, &DataType::Utf8)?,
-            // A column without any value may have been one of texts: pandas makes it one of floats.
-            data_type if data_type.is_floating() && array.null_count() == array.len() => cast(array, &DataType::Utf8)?,
             DataType::Dictionary(_, values) if values.is_string() => cast(array, values)?,
-            // So are categories of pandas without a category.
-            DataType::Dictionary(_, values)
-                if (values.is_null() || values.is_floating()) && array.logical_null_count() == array.len() =>
-            {
+            data_type if may_lack_texts(data_type) && array.logical_null_count() == array.len() => {
                 arrow::array::new_null_array(&DataType::Utf8, array.len())
             }
             other => return Err(Problem::Type(format!("{name}: a column of {other}, expected strings"))),

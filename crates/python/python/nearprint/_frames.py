@@ -276,10 +276,8 @@ class _DuckDB(_Arrow):
 
 def _of_pandas(series: Any) -> Any:
     """A column of pandas for Arrow. Without pyarrow, pandas cannot give it."""
-    if series.dtype.kind == "f" and series.isna().all():
+    if (series.dtype.kind == "f" or hasattr(series, "cat")) and series.isna().all():
         # A column without any value may have been one of texts.
-        return [None] * len(series)
-    if hasattr(series, "cat") and series.isna().all():
         return [None] * len(series)
     try:
         import pyarrow as pa
