@@ -60,7 +60,9 @@ def terminal(command, folder, environment):
 
 
 def main():
-    binary = Path(sys.argv[1]).resolve()
+    binary = Path(sys.argv[1] if len(sys.argv) == 2 else "").resolve()
+    if not (binary.is_file() and os.access(binary, os.X_OK)):
+        sys.exit("usage: captures.py PATH, the path of the command nearprint")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name, "night")
         folder.mkdir()

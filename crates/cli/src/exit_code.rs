@@ -170,6 +170,12 @@ impl Failure {
         self.shown(&self.fault.words())
     }
 
+    /// Returns the message without what the user should do, as far as that is said apart.
+    #[must_use]
+    pub fn message_without_remedy(&self) -> String {
+        self.shown(&self.fault.words_without_remedy())
+    }
+
     /// Writes keys as the flags of the command.
     fn shown(&self, words: &Words) -> String {
         words.named(|key| self.name_of(key))

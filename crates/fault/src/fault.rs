@@ -258,7 +258,17 @@ impl Fault {
     /// Returns the whole message.
     #[must_use]
     pub fn words(&self) -> Words {
-        let Fields { place, key, context, reason, is_whole, remedy, .. } = &*self.0;
+        self.said(self.0.remedy.as_ref())
+    }
+
+    /// Returns the message without the [remedy](Self::advice).
+    #[must_use]
+    pub fn words_without_remedy(&self) -> Words {
+        self.said(None)
+    }
+
+    fn said(&self, remedy: Option<&Words>) -> Words {
+        let Fields { place, key, context, reason, is_whole, .. } = &*self.0;
         let mut all = context.clone();
         match &place.file {
             Some(file) if !is_whole && !reason.name_place() => all.extend(words![format!("{file}: "), self.in_file()]),

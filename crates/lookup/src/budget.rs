@@ -50,7 +50,6 @@ impl Budget {
     /// Only a defect is an error.
     pub async fn take(&self, bytes: usize) -> Result<Taken> {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).min(self.units);
-        debug_assert!(units <= self.units, "who asks for more than there is would wait for ever");
         let permit = Arc::clone(&self.free).acquire_many_owned(units).await;
         let internal = |error: tokio::sync::AcquireError| Fault::internal("query", error);
         Ok(Taken { permit: Some(permit.map_err(internal)?), next: None })

@@ -9,7 +9,7 @@ use nearprint_fingerprint::Sketch;
 use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, FINGERPRINT, REFERENCE, SKETCH, TEXT_HASH};
 use nearprint_parquet::sketch_column::SketchPages;
 use nearprint_parquet::{BATCH_ROWS, Columns, ParquetFile, Read, fixed, selection, sketch_column, value};
-use nearprint_storage::bad_file;
+use nearprint_storage::{bad_file, in_memory};
 
 use crate::budget::Budget;
 use crate::counts::Counts;
@@ -189,10 +189,6 @@ fn document_bytes(parquet: &ParquetFile, group: usize) -> u64 {
     const HASH_BYTES: u64 = 16;
     let ids = parquet.column_chunk(group, DOC_ID).map_or(0, |chunk| chunk.uncompressed_size().max(0).unsigned_abs());
     2 * ids.div_ceil(parquet.row_group_rows(group).max(1)) + HASH_BYTES
-}
-
-fn in_memory(bytes: u64) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// A column of a row group, whose pages are passed one after another.

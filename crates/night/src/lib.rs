@@ -52,6 +52,7 @@ pub use measured::{
     SourceCounts, SourceLoss, StubShare,
 };
 pub use migrate::{Migration, MigrationRequest, MigrationState};
+pub use plan::FarAhead;
 pub use published::{
     NightHistory, NightRecord, published_files, published_generations, published_history, published_night,
     published_nights,

@@ -201,20 +201,19 @@ pub(crate) async fn refuse_republishing(
 }
 
 /// Refuses a new night whose date is far ahead of the clock and of its documents: every real night would come before it.
+/// Tells the fault of a night whose date is far after today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FarAhead;
+
 pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
     let now = SystemTime::now();
     if request.future || !plan.is_ahead_of_input || !is_far_ahead(&request.dt, now) {
         return Ok(());
     }
     let newest = plan.newest_input.as_ref().map_or(String::new(), |at| format!(" and after its newest input ({at})"));
-    let reason = words![
-        format!("{} is more than {AHEAD_DAYS} days after today ({}){newest}: check ", request.dt, date_of(now)),
-        key("dt"),
-        ", or say ",
-        key("future"),
-        " to publish it"
-    ];
-    Err(Fault::usage(reason))
+    let reason = format!("{} is more than {AHEAD_DAYS} days after today ({}){newest}", request.dt, date_of(now));
+    let remedy = words!["check ", key("dt"), ", or say ", key("future"), " to publish it"];
+    Err(Fault::usage(reason).remedy(remedy).about(FarAhead))
 }
 
 /// Returns the refusal of a night of which nothing but the earlier nights has changed.

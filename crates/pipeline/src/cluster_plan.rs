@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::join_plan::{
     JoinPlan, PlanRequest, PlannedTable, QUERY_NS, READ_AGAIN_NS, READ_SKETCH_NS, TOO_SLOW, as_f64, strategy,
 };
-use crate::resources::Resources;
+use crate::resources::{PROCESS_BYTES, Resources};
 
 /// The rows of a row group. A task has at least one.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -186,9 +186,6 @@ pub(crate) fn further_part_ns(
     as_f64(n_existing) * as_f64(threads as u64) * of_row + as_f64(n_loaded as u64) * QUERY_NS
 }
 
-/// The bytes of a process without data.
-const PROCESS_BYTES: usize = 96 << 20;
-
 /// The cluster that a join is planned for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterRequest {
@@ -303,7 +300,7 @@ pub fn plan_on_cluster(request: &PlanRequest, cluster: &ClusterRequest, resource
     })
 }
 
-/// Returns the most existing fingerprints of a task. Tasks are whole row groups.
+/// Returns the most existing fingerprints of a task of one of `workers`, at least 1. Tasks are whole row groups.
 pub(crate) fn most_piece_rows(existing_rows: u64, workers: u64) -> usize {
-    in_memory(existing_rows.div_ceil(TASKS_OF_WORKER * workers)).max(ROW_GROUP_ROWS)
+    in_memory(existing_rows.div_ceil(TASKS_OF_WORKER.saturating_mul(workers))).max(ROW_GROUP_ROWS)
 }

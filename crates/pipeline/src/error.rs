@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nearprint_documents::Absent;
+use nearprint_documents::{Absent, BadReason};
 use nearprint_fault::{ErrorKind, Fault, Part, foreign, key, words};
 use nearprint_store::{NoSuchNight, Store};
 
@@ -15,6 +15,8 @@ pub struct TooManyBadRows {
     pub by_reason: BTreeMap<String, u64>,
     /// Files, rows and reasons of the first of them.
     pub examples: Vec<String>,
+    /// The row, and its reason, that the message explains.
+    pub explained: (u64, BadReason),
     /// Whether files are damaged, or no row at all can be used. Then more allowed rows are no remedy.
     pub is_damage: bool,
 }

@@ -75,7 +75,7 @@ impl Resources {
 
 /// The bytes that the process takes whatever its input: the program, the stacks of its threads, and files that are
 /// being read and written.
-const PROCESS_BYTES: usize = 96 << 20;
+pub(crate) const PROCESS_BYTES: usize = 96 << 20;
 
 /// The bytes that the reduce takes before it spills, by default. More does not make it faster.
 const REDUCE_BYTES: usize = 1 << 30;

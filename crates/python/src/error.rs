@@ -1,10 +1,13 @@
 //! The exceptions of a call.
 
 use nearprint_cli::{FailedNight, Failure};
-use nearprint_fault::Place;
+use nearprint_fault::{Fault, Place};
+use nearprint_night::FarAhead;
+use nearprint_pipeline::TooManyBadRows;
+use nearprint_tasks::RepeatedIds;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 /// The reason why a call has no result. It is made without the GIL, and becomes an exception with it.
 pub(crate) enum Problem {
@@ -55,11 +58,32 @@ fn error(py: Python<'_>, FailedNight { failure, summary }: FailedNight) -> PyRes
     attributes.set_item("file", file)?;
     attributes.set_item("column", column)?;
     attributes.set_item("row", row)?;
+    attributes.set_item("about", about(py, &failure.fault)?)?;
+    attributes.set_item("reason", failure.message_without_remedy())?;
     if let Some(summary) = summary {
         attributes.set_item("summary", from_json(py, &summary)?)?;
     }
     let class = py.import("nearprint._error")?.getattr("Error")?;
     Ok(PyErr::from_value(class.call((failure.message(),), Some(&attributes))?))
+}
+
+/// Returns what Python tells a fault by: "repeated_ids", "far_ahead", or for rows that cannot be used a dictionary of their number,
+/// their numbers by reason, and the row and the reason of one of them.
+fn about<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Some(TooManyBadRows { n, by_reason, explained: (row, reason), .. }) = fault.matter() {
+        let rows = PyDict::new(py);
+        rows.set_item("n", n)?;
+        rows.set_item("by_reason", by_reason)?;
+        rows.set_item("row", row)?;
+        rows.set_item("reason", reason.name())?;
+        return Ok(Some(rows.into_any()));
+    }
+    let name = match () {
+        () if fault.matter::<RepeatedIds>().is_some() => "repeated_ids",
+        () if fault.matter::<FarAhead>().is_some() => "far_ahead",
+        () => return Ok(None),
+    };
+    Ok(Some(PyString::new(py, name).into_any()))
 }
 
 /// Returns the Python object that a JSON value stands for.
@@ -112,6 +136,6 @@ impl From<nearprint_profile::ProfileError> for Problem {
 }
 
 /// Makes the problem of an error of a task.
-pub(crate) fn failed(error: nearprint_fault::Fault) -> Problem {
+pub(crate) fn failed(error: Fault) -> Problem {
     Failure::from(error).into()
 }

@@ -178,7 +178,8 @@ pub(crate) fn rows_of(py: Python<'_>, table: &Bound<'_, Table>, ids: &Bound<'_, 
     let ids = Input::of("ids", ids).map_err(|e| e.raised(py))?;
     interruptible(py, move |_| {
         let known = Texts::of("ids", batch.column(0))?;
-        let rows: HashMap<&str, u32> = known.texts().into_iter().flatten().zip(0..).collect();
+        let rows: HashMap<&str, u32> =
+            known.texts().into_iter().zip(0..).filter_map(|(id, row)| Some((id?, row))).collect();
         let mut found = Vec::with_capacity(batch.num_rows());
         for array in ids.columns() {
             for id in &id_texts(&written_out(&array?)?)? {

@@ -327,8 +327,8 @@ const SKETCH: DataType = DataType::FixedSizeBinary(SKETCH_BYTES);
 pub(crate) const EXACT: CastOptions<'static> = CastOptions { safe: false, format_options: FORMAT };
 const FORMAT: arrow::util::display::FormatOptions<'static> = arrow::util::display::FormatOptions::new();
 
-/// Returns integers as fingerprints.
-fn numbers(name: &str, array: &ArrayRef) -> Result<ArrayRef> {
+/// Returns integers as fingerprints. A negative number is an error.
+pub(crate) fn numbers(name: &str, array: &ArrayRef) -> Result<ArrayRef> {
     let data_type = array.data_type();
     if !data_type.is_integer() && !data_type.is_null() {
         return Err(Problem::Type(format!(

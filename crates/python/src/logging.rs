@@ -73,26 +73,25 @@ impl Visit for Text {
 
 /// Hands the lines that wait to the logger `nearprint`, one after another: if a handler raises, the others wait on.
 pub(crate) fn hand_over(py: Python<'_>) -> PyResult<()> {
-    let next = || locked(&LINES).pop_front();
-    let Some(mut line) = next() else { return Ok(()) };
+    if locked(&LINES).is_empty() {
+        return Ok(());
+    }
     let logger = py.import("logging")?.call_method1("getLogger", ("nearprint",))?;
     let log = |level: u8, text: &str| logger.call_method1("log", (level, "%s", text)).map(drop);
     let n_lost = N_LOST.swap(0, Ordering::Relaxed);
     if n_lost > 0 {
         log(WARNING, &format!("{n_lost} log lines had no room, because no call handed them over"))?;
     }
-    loop {
+    let next = || locked(&LINES).pop_front();
+    while let Some(line) = next() {
         let level = match line.level {
             Level::ERROR => ERROR,
             Level::WARN => WARNING,
             _ => INFO,
         };
         log(level, &line.text)?;
-        line = match next() {
-            Some(next) => next,
-            None => return Ok(()),
-        };
     }
+    Ok(())
 }
 
 /// Python's levels.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, UInt64Type};
+use arrow::datatypes::UInt64Type;
 use nearprint_fault::Fault;
 use nearprint_fingerprint::Sketch;
 use nearprint_join::JoinError;
@@ -20,7 +19,7 @@ use tokio::runtime::Runtime;
 
 use crate::call::{Cancelled, Integer, interruptible, no_threads, pool, threads_of};
 use crate::error::{Problem, Result};
-use crate::input::{Input, Texts, integer};
+use crate::input::{Input, Texts, integer, numbers};
 use crate::join::{BITS, limit};
 use crate::output::Table;
 
@@ -169,9 +168,7 @@ fn queries(input: Input<'_>) -> Result<Vec<Option<Query>>> {
     for array in input.columns() {
         let array = array?;
         if array.data_type().is_integer() {
-            // A negative number is an error, and does not become null.
-            let exact = CastOptions { safe: false, ..CastOptions::default() };
-            let values = cast_with_options(&array, &DataType::UInt64, &exact)?;
+            let values = numbers("what", &array)?;
             let of = |fingerprint| Query::Fingerprint { fingerprint, sketch: None };
             queries.extend(values.as_primitive::<UInt64Type>().iter().map(|value| value.map(of)));
         } else {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use arrow::array::BinaryArray;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use nearprint_storage::{S3Config, Storage, locked, use_pool};
@@ -14,9 +15,19 @@ use pyo3::prelude::*;
 use serde_json::from_str;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::call::{LOOK, no_threads, pool, stoppable};
+use crate::call::{Integer, LOOK, no_threads, pool, stoppable, threads_of};
 use crate::error::{Problem, Result, failed};
 use crate::output::{Array, Table};
+
+type Stream<T> = BoxStream<'static, nearprint_fault::Result<T>>;
+
+/// The items of a stream that are still to come.
+enum Items<T> {
+    Waiting(Stream<T>),
+    /// A thread waits for the next one.
+    Busy,
+    Ended,
+}
 
 /// The threads on which the tasks of a context run. They end without anybody waiting for them.
 struct Threads(Option<Runtime>);
@@ -30,23 +41,29 @@ impl Threads {
         Ok(Arc::new(Self(Some(runtime))))
     }
 
-    /// Waits for the next item of a stream, and looks for signals meanwhile.
-    fn next<T: Send>(
-        &self,
-        py: Python<'_>,
-        stream: &Mutex<Option<BoxStream<'static, nearprint_fault::Result<T>>>>,
-    ) -> PyResult<Option<T>> {
-        let Some(mut items) = locked(stream).take() else { return Ok(None) };
+    /// Waits for the next item of a stream, and looks for signals meanwhile. After an error, or the end, there are no more.
+    fn next<T: Send>(&self, py: Python<'_>, stream: &Mutex<Items<T>>) -> PyResult<Option<T>> {
+        // The lock is not held while this thread waits.
+        let there = std::mem::replace(&mut *locked(stream), Items::Busy);
+        let mut items = match there {
+            Items::Waiting(items) => items,
+            Items::Busy => return Err(Problem::value("another thread waits for the next batch").raised(py)),
+            Items::Ended => {
+                *locked(stream) = Items::Ended;
+                return Ok(None);
+            }
+        };
+        let next = self.next_of(py, &mut items);
+        *locked(stream) = if matches!(next, Ok(Some(_))) { Items::Waiting(items) } else { Items::Ended };
+        next
+    }
+
+    fn next_of<T: Send>(&self, py: Python<'_>, items: &mut Stream<T>) -> PyResult<Option<T>> {
         loop {
             let next = py.detach(|| self.block_on(async { tokio::time::timeout(LOOK, items.next()).await }));
             match next.map_err(|e| e.raised(py))? {
                 Err(_) => py.check_signals()?,
-                Ok(None) => return Ok(None),
-                Ok(Some(item)) => {
-                    let item = item.map_err(|e| failed(e).raised(py))?;
-                    *locked(stream) = Some(items);
-                    return Ok(Some(item));
-                }
+                Ok(item) => return item.transpose().map_err(|e| failed(e).raised(py)),
             }
         }
     }
@@ -107,15 +124,16 @@ pub struct MapContext {
 #[pymethods]
 impl MapContext {
     #[new]
-    #[pyo3(signature = (folder, *, threads=1, s3=None, base=None))]
+    #[pyo3(signature = (folder, *, threads=Integer(1), s3=None, base=None))]
     fn new(
         py: Python<'_>,
         folder: PathBuf,
-        threads: usize,
+        threads: Integer,
         s3: Option<String>,
         base: Option<PathBuf>,
     ) -> PyResult<Self> {
         let made = move || {
+            let threads = threads_of(threads)?;
             let (storage, runtime) = (storage(s3.as_deref(), base)?, Threads::start(threads)?);
             let loaded = runtime.block_on(MapSpec::load(&storage, &folder, threads))?;
             Ok(Self { join: Arc::new(loaded.map_err(failed)?), threads: runtime, n: threads })
@@ -142,7 +160,7 @@ impl MapContext {
 pub(crate) fn fingerprint_task(py: Python<'_>, context: &FingerprintContext, task: &str) -> PyResult<TaskBatches> {
     let task = described("task", task).map_err(|e| e.raised(py))?;
     let batches = nearprint_tasks::fingerprint_task(&context.context, &task);
-    Ok(TaskBatches { threads: Arc::clone(&context.threads), batches: Mutex::new(Some(batches)) })
+    Ok(TaskBatches { threads: Arc::clone(&context.threads), batches: Mutex::new(Items::Waiting(batches)) })
 }
 
 /// Return the batches of a map task: pairs of documents, each at most once, in no particular order.
@@ -164,15 +182,14 @@ pub(crate) fn fingerprint_task(py: Python<'_>, context: &FingerprintContext, tas
 pub(crate) fn map_task(py: Python<'_>, context: &MapContext, task: &str) -> PyResult<TaskBatches> {
     let task = described("task", task).map_err(|e| e.raised(py))?;
     let batches = context.join.run(task);
-    Ok(TaskBatches { threads: Arc::clone(&context.threads), batches: Mutex::new(Some(batches)) })
+    Ok(TaskBatches { threads: Arc::clone(&context.threads), batches: Mutex::new(Items::Waiting(batches)) })
 }
 
 /// The batches of a task, as pairs of a kind ("rows" or "notes") and a Table. An exception ends them.
 #[pyclass(frozen, module = "nearprint")]
 pub struct TaskBatches {
     threads: Arc<Threads>,
-    /// `None` after the end, and while a thread waits for the next batch.
-    batches: Mutex<Option<nearprint_tasks::TaskBatches>>,
+    batches: Mutex<Items<TaskBatch>>,
 }
 
 #[pymethods]
@@ -193,8 +210,7 @@ impl TaskBatches {
 #[pyclass(frozen, module = "nearprint")]
 pub struct TaskMessages {
     threads: Arc<Threads>,
-    /// `None` after the end, and while a thread waits for the next column.
-    messages: Mutex<Option<Messages>>,
+    messages: Mutex<Items<BinaryArray>>,
 }
 
 #[pymethods]
@@ -219,7 +235,7 @@ pub(crate) fn fingerprint_messages(
     let (own, at_once) = (Arc::clone(&context.context), context.n);
     let run = move |task| nearprint_tasks::fingerprint_task(&own, &task);
     let messages = messages(tasks, Form::Batches, at_once, run).map_err(|e| e.raised(py))?;
-    Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Some(messages)) })
+    Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Items::Waiting(messages)) })
 }
 
 /// Return the messages of map tasks, each as a pair of its number and its description, for an engine to sort, make
@@ -230,7 +246,7 @@ pub(crate) fn map_messages(py: Python<'_>, context: &MapContext, tasks: Vec<(u32
     let form = Form::Keys(join.pair_schema());
     // While a piece is mapped, the columns of the next one are read. Tasks that need one thread run on all of them.
     let messages = messages(tasks, form, context.n.max(2), move |task| join.run(task)).map_err(|e| e.raised(py))?;
-    Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Some(messages)) })
+    Ok(TaskMessages { threads: Arc::clone(&context.threads), messages: Mutex::new(Items::Waiting(messages)) })
 }
 
 /// Returns the messages of tasks, of which so many are under way at once.

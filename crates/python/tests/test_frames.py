@@ -139,6 +139,10 @@ def test_rows_without_ids_have_numbers_and_the_first_of_equal_rows_stays():
     series = pd.Series(texts, index=list("abcd"), name="page")
     assert list(nearprint.Deduplicator().dedup(series).kept) == [TEXT]
     assert nearprint.Deduplicator().dedup(pl.Series("text", texts)).kept.to_list() == [TEXT]
+    array = pa.array(texts)
+    for given in (array, pa.chunked_array([array[:1], array[1:]]), pa.record_batch({"text": array}), pa.table({"text": array})):
+        kept = nearprint.Deduplicator().dedup(given).kept
+        assert type(kept) is type(given) and TEXT in str(kept.to_pylist()) and len(kept) == 1
     many = nearprint.dedup([f"{TEXT} {n // 2} " + " ".join(random.Random(n // 2).choices(WORDS, k=40)) for n in range(30)])
     assert [row["canonical_id"] for row in many] == [None if n % 2 == 0 else n - 1 for n in range(30)]
     assert nearprint.dedup([]) == []
@@ -339,9 +343,9 @@ def test_repeated_ids_are_told_by_their_rows_with_a_remedy_that_works():
 @pytest.mark.parametrize(
     ("rows", "settings", "said"),
     [
-        ([{"id": "a", "text": TEXT}, {"id": None, "text": TEXT}], {}, "first: row 1: column 'id' has no value: fill the column, or use the numbers"),
-        ([TEXT, TEXT * 100], {"max_doc_bytes": 1000}, "first: row 1: its text has more bytes than max_doc_bytes"),
-        ([{"text": TEXT, "n": 2**63}], {"keep": "n desc"}, "first: row 0: a value for keep is above"),
+        ([{"id": "a", "text": TEXT}, {"id": None, "text": TEXT}], {}, "row 1 cannot be used (1 null_id): column 'id' has no value: fill the column, or use the numbers"),
+        ([TEXT, TEXT * 100], {"max_doc_bytes": 1000}, "row 1 cannot be used (1 too_large): its text has more bytes than max_doc_bytes"),
+        ([{"text": TEXT, "n": 2**63}], {"keep": "n desc"}, "row 0 cannot be used (1 wrong_type): a value for keep is above"),
     ],
 )
 def test_a_row_that_cannot_be_used_is_told_by_its_number_with_a_remedy_that_works(rows, settings, said):
@@ -349,6 +353,15 @@ def test_a_row_that_cannot_be_used_is_told_by_its_number_with_a_remedy_that_work
         nearprint.dedup(rows, **settings)
     assert said in str(raised.value) and raised.value.kind == "bad_data"
     assert not any(word in str(raised.value) for word in ["rows.parquet", "max_bad_rows", "allowed"])
+
+
+def test_many_rows_that_cannot_be_used_are_told_by_one_of_them_with_a_remedy_that_works():
+    # So many end the reading before all rows are there.
+    for n in (2, 150_000):
+        frame = pa.table({"id": pa.nulls(n, pa.string()), "text": pa.repeat(TEXT, n)})
+        with pytest.raises(nearprint.Error, match=r"^\d+ rows cannot be used \(\d+ null_id\), such as row \d+: column 'id' has no value: fill the column"):
+            nearprint.dedup(frame)
+    assert set(nearprint.dedup(frame.slice(0, 3), id=None)["decision"].to_pylist()) == {"keep", "drop"}
 
 
 PLACES = {"documents": "crawl", "store": "store", "output": "results"}
@@ -536,6 +549,16 @@ def test_lists_and_arrays_of_numpy_are_columns():
     assert nearprint.fingerprint([TEXT, pd.NA, float("nan"), pd.NaT]).to_pylist() == [expected[0], None, None, None]
     assert nearprint.hamming([7, pd.NA], [7, 7]).to_pylist() == [0, None]
     assert nearprint.hamming(np.array([7, 0], dtype=np.uint64), [0, 1]).to_pylist() == [3, 1]
+
+
+def test_ids_with_ends_of_lines_of_other_standards_come_back_from_commands(tmp_path):
+    night = tmp_path / "crawl/dt=2026-11-20"
+    night.mkdir(parents=True)
+    id = "a\u2028b\u2029c"
+    pq.write_table(pa.table({"id": [id], "text": [TEXT]}), night / "rows.parquet")
+    job = {**{key: str(tmp_path / place) for key, place in PLACES.items()}, "create_store": True}
+    nearprint.run(job, "2026-11-20")
+    assert nearprint.query(job, TEXT)["matches"][0]["id"] == id
 
 
 def test_commands_are_functions_that_return_their_summaries(tmp_path):

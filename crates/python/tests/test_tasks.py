@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import threading
 
 import nearprint
 import pyarrow as pa
@@ -70,6 +71,31 @@ def test_tasks_fail_as_the_command_does(file):
         next(batches)
     assert (raised.value.kind, raised.value.exit_code) == ("try_again", 75)
     assert list(batches) == [], "an exception ends the batches"
+
+
+def test_each_batch_reaches_one_of_several_threads_and_none_takes_a_wait_for_the_end(file):
+    context = nearprint.FingerprintContext(specification())
+    wanted = sum(len(pa.table(batch)) for _, batch in nearprint.fingerprint_task(context, description(file)))
+    batches, lock, rows = nearprint.fingerprint_task(context, description(file)), threading.Lock(), []
+
+    def read():
+        while True:
+            try:
+                _, batch = next(batches)
+            except ValueError as busy:
+                assert "another thread waits" in str(busy)
+            except StopIteration:
+                return
+            else:
+                with lock:
+                    rows.append(len(pa.table(batch)))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(rows) == wanted > 0
 
 
 PARTS = [([0, 3], [0b0000, 0b0111]), ([2], [2**64 - 1])]

@@ -1,6 +1,6 @@
 //! The page: one file, which loads nothing else.
 
-use axum::http::{HeaderValue, header};
+use axum::http::header;
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("page/page.js");
 #[derive(Debug)]
 pub struct Page {
     html: String,
-    policy: Option<HeaderValue>,
+    policy: String,
 }
 
 impl Page {
@@ -27,15 +27,12 @@ impl Page {
             digest(SCRIPT),
             digest(STYLE)
         );
-        Self { html, policy: HeaderValue::try_from(policy).ok() }
+        Self { html, policy }
     }
 
     pub fn response(&self) -> Response {
-        let mut response = Html(self.html.clone()).into_response();
-        if let Some(policy) = &self.policy {
-            response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy.clone());
-        }
-        response
+        // A policy that is no value of a header makes this an error, and not a page without one.
+        ([(header::CONTENT_SECURITY_POLICY, self.policy.clone())], Html(self.html.clone())).into_response()
     }
 }
 

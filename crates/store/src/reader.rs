@@ -587,18 +587,18 @@ impl JoinedNights<'_> {
     /// # Errors
     /// A file of the store is damaged or cannot be read.
     pub async fn redecided(&self) -> Result<Redecided> {
-        self.redecided_with("", &[]).await
+        self.redecided_with(None, &[]).await
     }
 
     /// Works like [`redecided`](Self::redecided) for these nights and one more, of the date `dt`, which is not among them and
-    /// decided `new` again.
+    /// decided `new` again. Without a date there is nothing new.
     ///
     /// # Errors
     /// A file of the store is damaged or cannot be read.
-    pub async fn redecided_with(&self, dt: &str, new: &[Redecision]) -> Result<Redecided> {
+    pub async fn redecided_with(&self, dt: Option<&str>, new: &[Redecision]) -> Result<Redecided> {
         let dates = self.nights.iter().map(|n| (n.run.digest.as_str(), n.dt.as_str()));
         // What is new does not name its own run.
-        let dates: HashMap<&str, &str> = dates.chain([("", dt)]).collect();
+        let dates: HashMap<&str, &str> = dates.chain(dt.map(|dt| ("", dt))).collect();
         let mut all = self.store.redecisions_of(&self.nights).await?;
         all.extend_from_slice(new);
         all.sort_by_key(|redecision| dates.get(&*redecision.by));

@@ -24,8 +24,8 @@ mod query_slices;
 mod stream;
 
 pub use batch::{
-    ArrivingWords, CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, NightWords, QueryBatch, RowColumns, SkipReason,
-    Sources, TextOf, WordSpill, WordsOfTexts, batch_of_stored, dataset,
+    ArrivingWords, CollectPolicy, Collecting, InOrder, KeepKey, LENGTH, NightWords, QueryBatch, RepeatedIds,
+    RowColumns, SkipReason, Sources, TextOf, WordSpill, WordsOfTexts, batch_of_stored, dataset,
 };
 pub use engine::{Engine, Weighed, Workers};
 pub use file_reading::FileReading;

@@ -150,7 +150,8 @@ impl Answers {
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// Somebody else has changed it since it was read or written here, or it cannot be written.
+    /// Somebody else has changed it since it was read or written here, or it cannot be written. Of two that write in the same
+    /// moment, the last one counts.
     pub async fn write(&mut self, storage: &Storage) -> Result<()> {
         let place = storage.folder(&self.url)?;
         if place.get().await?.unwrap_or_default() != self.content {

@@ -140,7 +140,7 @@ pub fn read(file: &str, content: &[u8]) -> Result<Sheet> {
     let mut breaks_in_cells = 0;
     for record in reader.records() {
         let record = record.map_err(|e| bad_file(file, e))?;
-        let row = lines.of(record.position().map_or(0, csv::Position::byte)) - breaks_in_cells;
+        let row = lines.of(record.position().map_or(0, csv::Position::byte))? - breaks_in_cells;
         breaks_in_cells += record.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
         if record.iter().any(|cell| !cell.trim().is_empty()) {
             rows.add(row, &columns, &record).map_err(|reason| bad_row(file, row, reason))?;
@@ -159,13 +159,17 @@ struct LineNumbers<'a> {
 
 impl LineNumbers<'_> {
     /// Returns the line of the record that was read from `byte` on. Call it for the records in their order.
-    fn of(&mut self, byte: u64) -> u64 {
+    ///
+    /// # Errors
+    /// A record begins before the one that was read before it, or outside the text, which is a defect.
+    fn of(&mut self, byte: u64) -> Result<u64> {
         // Records are read from this text and in order, so it goes on there.
-        let rest = usize::try_from(byte).ok().and_then(|byte| self.text.get(byte..)).unwrap_or_default();
+        let misplaced = || Fault::internal("sheet", format!("a row at byte {byte} of {}", self.text.len()));
+        let rest = usize::try_from(byte).ok().and_then(|byte| self.text.get(byte..)).ok_or_else(misplaced)?;
         let begin = self.text.len() - rest.trim_start_matches(['\r', '\n']).len();
-        self.line += self.text.get(self.at..begin).unwrap_or_default().matches('\n').count() as u64;
+        self.line += self.text.get(self.at..begin).ok_or_else(misplaced)?.matches('\n').count() as u64;
         self.at = begin;
-        self.line
+        Ok(self.line)
     }
 }
 

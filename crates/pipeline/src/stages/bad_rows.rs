@@ -72,7 +72,7 @@ pub(super) async fn refuse_bad_rows(
         Some(first) if bad.len() as u64 > allowed => {
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("first: {said}");
-            Err(too_many_bad_rows(bad, allowed, (example, remedy), n_documents == 0, urls))
+            Err(too_many_bad_rows(bad, allowed, (first, example, remedy), n_documents == 0, urls))
         }
         _ => Ok(()),
     }
@@ -99,7 +99,7 @@ const LISTED_BAD_ROWS: usize = 10;
 pub(super) fn too_many_bad_rows(
     bad: &[&BadRow],
     allowed: u64,
-    (example, mending): (String, Option<String>),
+    (explained, example, mending): (&BadRow, String, Option<String>),
     none_is_good: bool,
     urls: &FileUrls,
 ) -> Fault {
@@ -119,7 +119,7 @@ pub(super) fn too_many_bad_rows(
     let named: Vec<String> = by_reason.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
     let reasons = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     let reason = format!("{} cannot be used, {allowed} allowed{reasons}; {example}", counted(n, "row"));
-    let matter = TooManyBadRows { n, by_reason, examples, is_damage };
+    let matter = TooManyBadRows { n, by_reason, examples, explained: (explained.row, explained.reason), is_damage };
     Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(matter)
 }
 

@@ -135,8 +135,8 @@ impl NightsChange<'_> {
             shadowed: all.shadowed(recrawls).await?,
             before: all.redecided().await?,
             after: match going {
-                Going::Known => left.redecided_with(self.dt.unwrap_or_default(), new).await?,
-                Going::Damaged => all.redecided_with(self.dt.unwrap_or_default(), new).await?,
+                Going::Known => left.redecided_with(self.dt, new).await?,
+                Going::Damaged => all.redecided_with(self.dt, new).await?,
             },
         };
         let (mut old, mut others) = (HashMap::new(), Vec::new());

@@ -304,9 +304,14 @@ impl Decisions {
         self.existing_canonical(batch, row).filter(|(_, origin)| *origin == Origin::OWN).map(|(id, _)| id)
     }
 
+    /// Returns the decision about a row.
+    pub(super) fn outcome(&self, row: u32) -> Outcome {
+        self.rows[row as usize].outcome
+    }
+
     /// Returns the reason of the decision about a row.
     pub(crate) fn reason(&self, row: u32) -> &'static str {
-        self.rows[row as usize].outcome.reason()
+        self.outcome(row).reason()
     }
 
     /// Returns the reason of the decision about a row of an earlier night that is decided again.

@@ -104,7 +104,7 @@ pub struct FingerprintCounts {
     /// The number of documents whose text is NULL.
     pub n_null_text: u64,
     /// The number of rows with an id of another row that the rule for repeated ids left out.
-    #[serde(default, skip_serializing_if = "is_left_out")]
+    #[serde(default, skip_serializing_if = "never")]
     pub n_repeated_ids: u64,
     /// The number of documents whose record is a revisit: they have the text of another record of the night, or of an earlier
     /// night.
@@ -131,9 +131,10 @@ pub struct FingerprintCounts {
     pub n_files_without_checksums: u64,
 }
 
-/// The number is written always. It may be missing where it is read, as in manifests of release 0.2.0.
+/// The number is written always, but it may be missing where it is read, as in manifests of release 0.2.0. So the schema does not
+/// ask for it.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_left_out(_: &u64) -> bool {
+fn never(_: &u64) -> bool {
     false
 }
 
@@ -421,7 +422,7 @@ async fn refuse_mostly_bad(
             let Reading { urls, documents, .. } = reading;
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("stopped at {said}");
-            Err(too_many_bad_rows(&all, allowed, (example, remedy), false, urls))
+            Err(too_many_bad_rows(&all, allowed, (first, example, remedy), false, urls))
         }
         _ => Ok(()),
     }

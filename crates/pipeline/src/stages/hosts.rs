@@ -14,7 +14,7 @@ use nearprint_store::{Recrawl, Recrawls};
 use nearprint_tasks::QueryBatch;
 use rayon::prelude::*;
 
-use crate::stages::decide::Decisions;
+use crate::stages::decide::{Decisions, Outcome};
 use crate::stages::sources::RowSources;
 use crate::stages::stubs::Stubs;
 
@@ -71,11 +71,11 @@ pub fn count_hosts(
             Recrawl::Same => host.n_same += 1,
             Recrawl::Changed => host.n_changed += 1,
         }
-        match decisions.reason(row) {
-            _ if decisions.is_kept(row) => host.n_keep += 1,
-            _ if decisions.is_near(row) => host.n_near += 1,
-            "exact" => host.n_exact += 1,
-            _ => host.n_skip += 1,
+        match decisions.outcome(row) {
+            Outcome::Unique | Outcome::Canonical | Outcome::Fuller | Outcome::TooShort => host.n_keep += 1,
+            Outcome::Near | Outcome::Contained => host.n_near += 1,
+            Outcome::Exact => host.n_exact += 1,
+            Outcome::Skip(_) => host.n_skip += 1,
         }
         if let Some(share) = decisions.lost_share(batch, row).filter(|_| decisions.is_near(row)) {
             let (n, sum) = &mut losses[source as usize];

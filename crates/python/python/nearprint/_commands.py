@@ -22,13 +22,13 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
     """
     with job_file(config) as (path, open_files):
         line = [sys.executable, "-m", "nearprint", command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, pass_fds=open_files)
-        lines = done.stdout.strip().splitlines()
+        done = subprocess.run(line, capture_output=True, check=False, pass_fds=open_files)
         kind = KINDS.get(done.returncode, "other")
         try:
-            said = json.loads(lines[-1])
-        except (IndexError, ValueError):
-            raise Error(done.stderr.strip() or f"nearprint {command} ended with {done.returncode}", kind=kind, exit_code=done.returncode) from None
+            # A line ends with a line feed alone: ids may have other characters that Python takes for ends of lines.
+            said = json.loads(done.stdout.rstrip(b"\n").rpartition(b"\n")[2])
+        except ValueError:
+            raise Error(done.stderr.decode("utf-8", "replace").strip() or f"nearprint {command} ended with {done.returncode}", kind=kind, exit_code=done.returncode) from None
         summary = Summary.of(said, config)
         if done.returncode != 0:
             raise Error(_message(command, summary), kind=kind, exit_code=done.returncode, summary=summary)

@@ -404,24 +404,29 @@ def _told_of_frame(job: pathlib.Path, rows: pathlib.Path, id: str) -> Iterator[N
         yield
     except Error as raised:
         error = of_settings(raised, str(job))
-        message = _of_frame(str(error), str(rows), id)
+        message = _of_frame(error, str(rows), id)
         raise (error if message == str(error) else retold(error, message, str(rows))) from None
 
 
-def _of_frame(message: str, rows: str, id: str) -> str:
-    """The message about the file of a frame as one about the frame."""
-    message = re.sub(re.escape(rows) + r" row (\d+)", lambda row: f"row {int(row[1]) - 1}", message)
-    repeated, is_of_ids, _ = message.partition(": make ids unique, or say which row")
-    if is_of_ids:
-        return f"{repeated}: give the rows different ids, or none (id=None); the first row is row 0"
-    bad = re.fullmatch(r"(.* cannot be used), 0 allowed (\(.*\); first: row \d+): (\w+): .*", message, re.DOTALL)
-    if bad:
-        what = BAD_ROWS.get(bad[3], f"{bad[3]}: mend the row").format(id=id)
-        return f"{bad[1]} {bad[2]}: {what}; the first row is row 0"
-    ahead, is_ahead, _ = message.partition(": check `dt`, or say `future`")
-    if is_ahead:
-        return f"add: {ahead}: check the date"
-    return re.sub(re.escape(rows) + ": ", "frame: ", message)
+def _of_frame(error: Error, rows: str, id: str) -> str:
+    """The message of an error about the file of a frame as one about the frame."""
+
+    def of_rows(message: str) -> str:
+        return re.sub(re.escape(rows) + r" row (\d+)", lambda row: f"row {int(row[1]) - 1}", message)
+
+    about = error._about
+    if about == "far_ahead":
+        return f"add: {error._reason}: check the date"
+    if about == "repeated_ids":
+        return f"{of_rows(error._reason)}: give the rows different ids, or none (id=None); the first row is row 0"
+    if about is not None:
+        counts = ", ".join(f"{n} {reason}" for reason, n in about["by_reason"].items())
+        what = BAD_ROWS.get(about["reason"], f"{about['reason']}: mend the row").format(id=id)
+        row = f"row {about['row'] - 1}"
+        if about["n"] == 1:
+            return f"{row} cannot be used ({counts}): {what}; the first row is row 0"
+        return f"{about['n']} rows cannot be used ({counts}), such as {row}: {what}; the first row is row 0"
+    return re.sub(re.escape(rows) + ": ", "frame: ", of_rows(str(error)))
 
 
 BAD_ROWS = {

@@ -63,6 +63,8 @@ class Error(Exception):
         column: str | None = None,
         row: int | None = None,
         summary: dict[str, Any] | None = None,
+        about: Any = None,
+        reason: str | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -71,6 +73,11 @@ class Error(Exception):
         self.column = column
         self.row = row
         self.summary = summary
+        # What the package tells it by, as error.rs gives it, and the message without a remedy.
+        self._about = about
+        self._reason = message if reason is None else reason
+        # It is about a key of the engine, not about one of the job.
+        self._is_of_engine = False
 
 
 class SettingError(Error, ValueError):
@@ -80,7 +87,7 @@ class SettingError(Error, ValueError):
 def retold(error: Error, message: str, gone: str | None, kind: type[Error] | None = None) -> Error:
     """The error with another message, and without the place in a file that is there no longer."""
     names = ["kind", "exit_code", "column", "summary", *(["file", "row"] if error.file != gone else [])]
-    attributes = {name: getattr(error, name) for name in names}
+    attributes = {name: getattr(error, name) for name in names} | {"about": error._about, "reason": error._reason}
     if error.summary is not None and error.summary.get("error") == str(error):
         attributes["summary"] = type(error.summary)({**error.summary, "error": message})
     return (kind or type(error))(message, **attributes)
@@ -92,7 +99,7 @@ def of_settings(error: Error, path: str | None) -> Error:
     if path is not None:
         message = re.sub(re.escape(path) + r":(?: line \d+, column \d+:)? ", "", message)
         message = re.sub(re.escape(path) + r"(?!\d)", "the job", message)
-    is_of_job = error.kind == "config" and path is not None and not getattr(error, "is_of_engine", False)
+    is_of_job = error.kind == "config" and path is not None and not error._is_of_engine
     if error.kind == "usage" or is_of_job:
         return retold(error, message, path, SettingError)
     return error if message == str(error) else retold(error, message, path)

@@ -211,13 +211,14 @@ class _Arrow(Frame):
     def __init__(self, given: Any, text: str) -> None:
         import pyarrow as pa
 
+        frame = given
         if hasattr(given, "read_all"):
-            given = given.read_all()
+            frame = given = given.read_all()
         elif isinstance(given, pa.RecordBatch):
-            given = pa.Table.from_batches([given])
+            frame = pa.Table.from_batches([given])
         elif not isinstance(given, pa.Table):
-            given = pa.table({text: given})
-        super().__init__(given, given)
+            frame = pa.table({text: given})
+        super().__init__(given, frame)
 
     def columns(self) -> list[str]:
         return self.frame.column_names
@@ -245,7 +246,7 @@ class _Arrow(Frame):
     def rows(self, keep: list[bool]) -> Any:
         import pyarrow as pa
 
-        return self.frame.filter(pa.array(keep, pa.bool_()))
+        return self.given.filter(pa.array(keep, pa.bool_()))
 
     def of(self, table: _nearprint.Table) -> Any:
         return to_arrow(table)

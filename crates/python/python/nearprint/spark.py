@@ -99,7 +99,7 @@ def run(
             said = _nearprint.run(arguments, engine)
         except Error as error:
             # What Spark lacks is no wrong setting.
-            vars(error)["is_of_engine"] = engine.is_lacking
+            error._is_of_engine = engine.is_lacking
             raise
     return Summary.of(said, config)
 

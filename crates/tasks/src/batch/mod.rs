@@ -17,6 +17,7 @@ pub use in_order::{InOrder, TextOf};
 pub use nearprint_documents::{KeepKey, LENGTH};
 pub(crate) use query_batch::{FILE, KEEP_PREFIX, LOW_HALF, NEWEST_BY, REVISIT_NEWEST_BY, REVISIT_OF, ROW, SKIPPED};
 pub use query_batch::{QueryBatch, SkipReason, Sources};
+pub use repeats::RepeatedIds;
 pub use row_columns::RowColumns;
 pub(crate) use row_columns::fixed_size_binary;
 pub use stored::batch_of_stored;

@@ -16,6 +16,10 @@ use crate::file_reading::FileReading;
 /// The number of rows with repeated ids that a message names.
 const MAX_EXAMPLES: usize = 3;
 
+/// Tells the fault of rows that repeat the id of another one, where nothing says which of them stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepeatedIds;
+
 impl Collecting<'_> {
     /// Returns the arrivals in id order, without those of files that are left out. Of each id, only the row remains that the
     /// rule keeps. Returns also the number of revisits that were passed over.
@@ -161,7 +165,7 @@ impl Collecting<'_> {
         } else {
             "make ids unique"
         };
-        Fault::new(ErrorKind::BadData, reason).remedy(remedy)
+        Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(RepeatedIds)
     }
 
     fn too_many(&self, repeats: &[Repeat], n_rows: usize, allowed: f64, name_of: impl Fn(u32) -> String) -> Fault {

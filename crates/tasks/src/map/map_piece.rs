@@ -389,9 +389,11 @@ fn by_words_alone(
     near: &[NearExisting<u64>],
 ) -> Result<FoundInFile> {
     let mut pairs = pairs_of(near, values.values());
-    let Some(classes) = context.queries.of_slice(slice).0.words().filter(|_| !pairs.is_empty()) else {
-        return Ok(FoundInFile { pairs: Vec::new(), words: Some((values, Vec::new())) });
-    };
+    if pairs.is_empty() {
+        return Ok(FoundInFile { pairs, words: Some((values, Vec::new())) });
+    }
+    let without_classes = || Fault::internal("map", "the queries of a word have no classes");
+    let classes = context.queries.of_slice(slice).0.words().ok_or_else(without_classes)?;
     let all = decode(context, &of.file, &words.fingerprints)?;
     let all_rows = 0..usize::MAX;
     pairs.retain(|pair| {

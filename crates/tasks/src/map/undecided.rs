@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, UInt8Array, UInt16Array, UInt32Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt8Type, UInt16Type, UInt32Type};
-use nearprint_fault::{Fault, Result};
+use nearprint_fault::{Fault, Result, key, words};
 use nearprint_join::{UndecidedPair, nearest_undecided};
 use nearprint_parquet::Columns;
 use nearprint_storage::locked;
@@ -116,11 +116,12 @@ impl Undecided {
         let bytes = size_of_val(held.pairs.as_slice());
         if bytes > self.max_bytes {
             let reason = format!(
-                "the pairs that the judge reads take {bytes} bytes, {} are left of the limit: raise the memory limit, or lower \
-                 judge.max_looks = {}",
-                self.max_bytes, self.max_looks
+                "the pairs that the judge reads take {bytes} bytes, {} are left of the memory limit",
+                self.max_bytes
             );
-            return Err(Fault::resources(reason));
+            let lower = format!(" = {}", self.max_looks);
+            let remedy = words!["raise ", key("memory_limit"), ", or lower ", key("judge.max_looks"), lower];
+            return Err(Fault::resources(reason).remedy(remedy));
         }
         Ok(true)
     }

@@ -185,7 +185,7 @@ impl Planning {
             let of_two = (rows_of_two, values_of_two);
             PartSizes { n_asked: n_parts, n_parts: parts.len().max(1), n_rows, n_values, n_classes, of_two }
         };
-        let piece_rows = most_piece_rows(self.n_existing, workers.n as u64);
+        let piece_rows = most_piece_rows(self.n_existing, workers.n.max(1) as u64);
         let work = |key: &PlannedKey, part: &PartSizes, memory_bytes: usize| {
             let work = self.workload(key, part.n_queries(key.of.key), piece_rows, workers.threads);
             work_of_part(Workload { memory_bytes, ..work }, rows.n_values(), part.n_parts)
