@@ -50,6 +50,12 @@ impl Problem {
     }
 }
 
+/// Return the kind of errors for which the command ends with an exit code.
+#[pyfunction]
+pub(crate) fn kind_of(exit_code: u8) -> &'static str {
+    Failure::new(exit_code, "").kind()
+}
+
 fn error(py: Python<'_>, FailedNight { failure, summary }: FailedNight) -> PyResult<PyErr> {
     let attributes = PyDict::new(py);
     attributes.set_item("kind", failure.kind())?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{
     Array as _, ArrayRef, AsArray, BooleanArray, LargeStringArray, RecordBatch, RecordBatchReader as _, StructArray,
@@ -14,6 +14,7 @@ use arrow::compute::{cast, cast_with_options, filter_record_batch, take_record_b
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use nearprint_documents::id_texts;
 use nearprint_parquet::copy_with_checksums;
+use nearprint_storage::{TempFolder as Folder, locked};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -21,9 +22,33 @@ use parquet::file::properties::WriterProperties;
 use pyo3::prelude::*;
 
 use crate::call::{LOCAL_IO, interruptible};
-use crate::error::{Problem, Result};
+use crate::error::{Problem, Result, failed};
 use crate::input::{EXACT, Input, Texts, joined};
 use crate::output::{Array, Table};
+
+/// A folder for one night, beside what the night spills: `with TempFolder(parent) as path`. It is removed at the end, and by a later
+/// night if this process dies. Raises Error if the folder cannot be created.
+#[pyclass(frozen, module = "nearprint")]
+pub struct TempFolder(Mutex<Option<Folder>>);
+
+#[pymethods]
+impl TempFolder {
+    #[new]
+    fn new(py: Python<'_>, parent: PathBuf) -> PyResult<Self> {
+        let folder = py.detach(|| Folder::try_new(&parent)).map_err(|e| failed(e).raised(py))?;
+        Ok(Self(Mutex::new(Some(folder))))
+    }
+
+    fn __enter__(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        let removed = || Problem::bug("a folder that is removed").raised(py);
+        locked(&self.0).as_ref().map(|folder| folder.path().to_path_buf()).ok_or_else(removed)
+    }
+
+    fn __exit__(&self, py: Python<'_>, _kind: Py<PyAny>, _raised: Py<PyAny>, _traceback: Py<PyAny>) {
+        let folder = locked(&self.0).take();
+        py.detach(|| drop(folder));
+    }
+}
 
 /// The bytes of a row group, in memory.
 const ROW_GROUP_BYTES: usize = 64 << 20;

@@ -25,7 +25,11 @@ mod _nearprint {
     #[pymodule_export]
     use super::engine::{Progress, engine_threads};
     #[pymodule_export]
-    use super::frames::{integers_of, read_columns, rows_above, rows_of, table_of, unpadded, write_columns};
+    use super::error::kind_of;
+    #[pymodule_export]
+    use super::frames::{
+        TempFolder, integers_of, read_columns, rows_above, rows_of, table_of, unpadded, write_columns,
+    };
     #[pymodule_export]
     use super::join::{hamming, join, pairs_within};
     #[pymodule_export]

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from ._error import KINDS, Error
+from . import _nearprint
+from ._error import Error
 from ._job import Config, Night, Option, arguments_of, job_file, night_of
 from ._summary import Summary
 
@@ -23,7 +24,8 @@ def _run(command: str, config: Config, given: Mapping[str, Option], options: Map
     with job_file(config) as (path, open_files):
         line = [sys.executable, "-m", "nearprint", command, "--config", path, *arguments_of({**given, **options}), "--json", "--", *words]
         done = subprocess.run(line, capture_output=True, check=False, pass_fds=open_files)
-        kind = KINDS.get(done.returncode, "other")
+        # A process that a signal has killed has no code.
+        kind = _nearprint.kind_of(done.returncode) if done.returncode >= 0 else "other"
         try:
             # A line ends with a line feed alone: ids may have other characters that Python takes for ends of lines.
             said = json.loads(done.stdout.rstrip(b"\n").rpartition(b"\n")[2])

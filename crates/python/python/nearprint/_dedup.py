@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import datetime
-import fcntl
 import html
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -368,33 +365,15 @@ def _place(place: str | os.PathLike[str]) -> str:
     return place if "://" in place else os.path.abspath(place)
 
 
-@contextlib.contextmanager
-def _folder(settings: dict[str, Any]) -> Iterator[pathlib.Path]:
-    """A folder for one night, beside what the night spills. It is named, marked and locked as temporary folders of nights are, so a
-    later night removes it if this process dies.
-    """
+def _folder(settings: dict[str, Any]) -> _nearprint.TempFolder:
+    """A folder for one night, beside what the night spills."""
     parent = settings.get("resources", {}).get("spill_dir")
     try:
-        made = pathlib.Path(tempfile.mkdtemp(prefix="nearprint-", dir=parent)).resolve()
-    except OSError as error:
+        return _nearprint.TempFolder(os.path.realpath(parent or tempfile.gettempdir()))
+    except Error as error:
         if parent is None:
             raise
-        message = f"spill_dir: {parent}: {error.strerror}: name a folder in which files can be made"
-        raise SettingError(message, kind="local_io", exit_code=74, file=str(parent)) from None
-    folder = made.with_name(f"nearprint-{base64.b32encode(os.urandom(15)).decode().lower()}")
-    lock = os.open(made, os.O_RDONLY)
-    try:
-        # On a file system without locks, no folder is taken for a dead process's.
-        with contextlib.suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        (made / MARKER).write_text(f"{MARKED}{folder.name} {made.stat().st_ino}\n", encoding="utf-8")
-        # A folder that has such a name is locked and marked: a night of another process may look at it at once.
-        made.rename(folder)
-        yield folder
-    finally:
-        for place in (made, folder):
-            shutil.rmtree(place, ignore_errors=True)
-        os.close(lock)
+        raise retold(error, f"spill_dir: {error}: name a folder in which files can be made", None, SettingError) from None
 
 
 @contextlib.contextmanager
@@ -436,8 +415,3 @@ BAD_ROWS = {
     "wrong_type": "a value for keep is above 2**63 - 1, or is a time that microseconds cannot count: make the column one of floats",
 }
 """What is wrong with a row of a frame, by the reason of the night."""
-
-
-MARKER = ".nearprint-temporary-folder"
-MARKED = "nearprint made this folder for one command and removes it with all that is in it\n"
-"""The marker of a temporary folder, and what it says before the folder's name and inode. Rust has both in temp_folder.rs."""

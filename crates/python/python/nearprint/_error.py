@@ -5,20 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-KINDS = {
-    64: "usage",
-    65: "bad_data",
-    66: "input_missing",
-    69: "store_unavailable",
-    70: "bug",
-    73: "output_exists",
-    74: "local_io",
-    75: "try_again",
-    77: "permission",
-    78: "config",
-}
-"""The kinds of errors, by their exit codes."""
-
 
 class Error(Exception):
     """An error of nearprint: what it is about, and how a scheduler should treat it.
