@@ -1,5 +1,6 @@
 //! The answer of a lookup.
 
+use nearprint_parquet::schema::{DROP, KEEP, SKIP};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -87,9 +88,9 @@ impl Decision {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Keep => "keep",
-            Self::Drop => "drop",
-            Self::Skip => "skip",
+            Self::Keep => KEEP,
+            Self::Drop => DROP,
+            Self::Skip => SKIP,
         }
     }
 }

@@ -11,7 +11,8 @@ use arrow::datatypes::{Date32Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_fault::{ErrorKind, Fault, Result};
 use nearprint_parquet::schema::{
-    CANONICAL_ID, CANONICAL_ID_BEFORE, CHANGE_SET, DOC_ID, FAMILY_ID, LOST_SHARE, REASON, REFERENCE, STUB_ID,
+    CANONICAL_ID, CANONICAL_ID_BEFORE, CHANGE_SET, DOC_ID, DROP, FAMILY_ID, KEEP, LOST_SHARE, REASON, REFERENCE,
+    STUB_ID,
 };
 use nearprint_parquet::{
     CHANGES, Columns, DatasetWriter, FileRecord, PUBLISHED, ParquetFile, PublishedDataset, StagedFile, create_folder,
@@ -149,7 +150,7 @@ pub(crate) async fn drops_for_none(storage: &Storage, manifest: &Manifest, night
 /// Returns which decisions drop a document for none.
 fn for_none(columns: Columns<'_>) -> Result<Vec<bool>> {
     let rows = columns.strings(DECISION)?.iter().zip(columns.strings(CANONICAL_ID)?);
-    Ok(rows.map(|(decision, canonical)| decision == Some("drop") && canonical.is_none()).collect())
+    Ok(rows.map(|(decision, canonical)| decision == Some(DROP) && canonical.is_none()).collect())
 }
 
 /// Returns what is left of the results of a night, or `None` if they name none of the documents and drop none for none.
@@ -420,7 +421,7 @@ fn left(
                 Arc::new(named.map(|id| id.filter(|id| !ids.has(id))).collect::<StringArray>())
             }
             DECISION | REASON if is_decided => {
-                let new = if name == DECISION { "keep" } else { RESTORED };
+                let new = if name == DECISION { KEEP } else { RESTORED };
                 let rows = columns.strings(name)?.iter().enumerate();
                 Arc::new(
                     rows.map(|(row, value)| if is_restored(row) { Some(new) } else { value }).collect::<StringArray>(),

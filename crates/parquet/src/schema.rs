@@ -18,6 +18,12 @@ pub const CONFIG_DIGEST: &str = "nearprint.config_digest";
 
 /// The column of document ids.
 pub const DOC_ID: &str = "doc_id";
+/// The decision about a document that stays, in datasets and answers.
+pub const KEEP: &str = "keep";
+/// The decision about a document that another one represents.
+pub const DROP: &str = "drop";
+/// The decision about a document without text.
+pub const SKIP: &str = "skip";
 /// The column of fingerprints.
 pub const FINGERPRINT: &str = "fingerprint";
 /// The column of sketches.

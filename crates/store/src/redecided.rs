@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, StringArray};
 use nearprint_fault::Result;
 use nearprint_join::RowSet;
-use nearprint_parquet::schema::{CANONICAL_ID, REASON, REFERENCE};
+use nearprint_parquet::schema::{CANONICAL_ID, DROP, KEEP, REASON, REFERENCE, SKIP};
 use nearprint_parquet::{Columns, value};
 
 use crate::interned::Names;
@@ -55,9 +55,9 @@ impl StoredOutcome {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Keep => "keep",
-            Self::Drop(_) => "drop",
-            Self::Skip => "skip",
+            Self::Keep => KEEP,
+            Self::Drop(_) => DROP,
+            Self::Skip => SKIP,
         }
     }
 }

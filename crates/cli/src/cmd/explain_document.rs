@@ -5,6 +5,7 @@ use std::fmt::Write;
 use nearprint_explain::{legible, shown_id};
 use nearprint_fault::percent;
 use nearprint_night::{DocumentHistory, DocumentNight, Representative, Standing};
+use nearprint_parquet::schema::{DROP, KEEP};
 use nearprint_pipeline::{STUB, is_near_duplicate};
 use nearprint_report::{DocumentRequest, ExplainedDocument, explain_document as explained};
 
@@ -50,8 +51,8 @@ fn newest(history: &DocumentHistory) -> Result<&DocumentNight, Failure> {
 /// Returns the word for what became of a document in a night.
 fn became(night: &DocumentNight) -> &'static str {
     match night.decision.as_str() {
-        "keep" => "kept",
-        "drop" => "dropped",
+        KEEP => "kept",
+        DROP => "dropped",
         _ => "skipped",
     }
 }
@@ -88,7 +89,7 @@ fn text(found: &ExplainedDocument, newest: &DocumentNight) -> String {
         let _ = writeln!(out, "\n{}", standing(representative));
     } else if newest.reason.as_deref() == Some(STUB) {
         let _ = writeln!(out, "\nNo night has it with a text of its own: see the dataset stubs");
-    } else if newest.decision == "drop" {
+    } else if newest.decision == DROP {
         let _ = writeln!(out, "\nThe document that represented it was forgotten");
     }
     represents(&mut out, history);

@@ -10,7 +10,7 @@ use arrow::datatypes::Float64Type;
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_night::{NightSource, NightTexts, Text, Texts};
-use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
+use nearprint_parquet::schema::{DROP, LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::{Resources, STUB, is_near_duplicate};
 use nearprint_profile::{Configuration, ProfileConfig, TextFingerprinter};
@@ -232,7 +232,7 @@ async fn draw(decisions: &[InputFile], request: &AuditRequest, progress: &Progre
                 () => Keeper::Own(canonical.value(row).to_owned()),
             };
             // What a stub said is no text of its page.
-            let is_dropped = |row: &usize| decisions.value(*row) == "drop" && reasons.value(*row) != STUB;
+            let is_dropped = |row: &usize| decisions.value(*row) == DROP && reasons.value(*row) != STUB;
             for row in (0..batch.num_rows()).filter(is_dropped) {
                 n_drops += 1;
                 let place = if drawn.len() < request.n_sample { drawn.len() } else { random.below(n_drops) };

@@ -10,7 +10,7 @@ use nearprint_explain::excerpts;
 use nearprint_fault::{Fault, Result, counted, key, words};
 use nearprint_join::{Column, HammingJoin, QueryRows, Verifier};
 use nearprint_night::{NightSource, NightTexts, Text};
-use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, LOST_SHARE, REFERENCE};
+use nearprint_parquet::schema::{CANONICAL_ID, DOC_ID, DROP, KEEP, LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::{FingerprintRequest, Resources, fingerprint_batch, is_near_duplicate};
 use nearprint_profile::{Configuration, ProfileConfig};
@@ -219,11 +219,11 @@ impl Drawn {
                 let distances = columns.primitive::<Int32Type>("distance")?;
                 let (lost, references) = (columns.primitive::<Float64Type>(LOST_SHARE)?, columns.strings(REFERENCE)?);
                 for row in 0..batch.num_rows() {
-                    if decisions.value(row) == "keep" {
+                    if decisions.value(row) == KEEP {
                         kept_ids.insert(ids.value(row).to_owned());
                     }
                     // Texts of reference stores are not read, and forgotten documents have none.
-                    let is_near = is_near_duplicate(reasons.value(row)) && decisions.value(row) == "drop";
+                    let is_near = is_near_duplicate(reasons.value(row)) && decisions.value(row) == DROP;
                     if !is_near || references.is_valid(row) || canonical.is_null(row) || distances.is_null(row) {
                         continue;
                     }

@@ -6,6 +6,7 @@ mod readable;
 mod represented;
 
 use nearprint_fault::{ErrorKind, Fault, Result};
+use nearprint_parquet::schema::{DROP, KEEP, SKIP};
 use nearprint_pipeline::STUB;
 use nearprint_storage::Storage;
 use nearprint_store::{DocumentState, Night, StateContent, Store};
@@ -225,11 +226,6 @@ async fn stub_nights(storage: &Storage, store: &Store, id: &str) -> Result<Vec<D
     }
     Ok(nights)
 }
-
-/// The words of decisions.
-const KEEP: &str = "keep";
-const DROP: &str = "drop";
-const SKIP: &str = "skip";
 
 /// Returns what a night says of a document. `before` is its state in the night before that has it.
 async fn night(

@@ -11,7 +11,7 @@ use arrow::array::{Array, BooleanArray, Date32Array, StringArray};
 use arrow::datatypes::Date32Type;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_parquet::schema::{DOC_ID, LAST_CHANGED, REASON, RECRAWL, REVISIT};
+use nearprint_parquet::schema::{DOC_ID, DROP, KEEP, LAST_CHANGED, REASON, RECRAWL, REVISIT, SKIP};
 use nearprint_parquet::{Columns, PagedBatches, ParquetFile};
 use nearprint_pipeline::{Resources, STUB};
 use nearprint_storage::{InputFile, day_of_date};
@@ -38,9 +38,9 @@ pub enum Decision {
 impl Decision {
     pub fn parse(text: &str, url: &str) -> Result<Self> {
         match text {
-            "keep" => Ok(Self::Keep),
-            "drop" => Ok(Self::Drop),
-            "skip" => Ok(Self::Skip),
+            KEEP => Ok(Self::Keep),
+            DROP => Ok(Self::Drop),
+            SKIP => Ok(Self::Skip),
             other => {
                 let reason = format!("a decision is '{}', and none of keep, drop and skip", other.escape_debug());
                 Err(damaged(url, reason))
@@ -50,9 +50,9 @@ impl Decision {
 
     pub fn name(self) -> &'static str {
         match self {
-            Self::Keep => "keep",
-            Self::Drop => "drop",
-            Self::Skip => "skip",
+            Self::Keep => KEEP,
+            Self::Drop => DROP,
+            Self::Skip => SKIP,
         }
     }
 }

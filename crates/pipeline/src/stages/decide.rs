@@ -12,6 +12,7 @@ use nearprint_join::{
     KeptExisting, LossLimit, Origin, QueryRows, Representative, RowSet, Superseding, UnionFind, component, lost_share,
     n_kept_in_vain, star, star_bound,
 };
+use nearprint_parquet::schema::{DROP, KEEP, SKIP};
 use nearprint_store::{ExistingShort, NewCanonical, RESTORED};
 use nearprint_tasks::{ClassPairs, QueryBatch, SkipReason};
 use schemars::JsonSchema;
@@ -139,9 +140,6 @@ pub struct DecisionCounts {
     pub star: Option<StarQuality>,
 }
 
-/// The decision about a document that another one represents, and about a stub.
-pub(super) const DROP: &str = "drop";
-
 /// Returns whether the reason of a decision is that of a near-duplicate: the canonical document has another text, which is
 /// near or contains this one.
 #[must_use]
@@ -164,8 +162,8 @@ impl DecisionCounts {
 impl Outcome {
     pub(super) fn decision(self) -> &'static str {
         match self {
-            Self::Skip(_) => "skip",
-            Self::Unique | Self::Canonical | Self::Fuller | Self::TooShort => "keep",
+            Self::Skip(_) => SKIP,
+            Self::Unique | Self::Canonical | Self::Fuller | Self::TooShort => KEEP,
             Self::Exact | Self::Near | Self::Contained => DROP,
         }
     }
@@ -358,7 +356,7 @@ impl Decisions {
 
     /// Returns whether a document is kept.
     pub fn is_kept(&self, row: u32) -> bool {
-        self.rows[row as usize].outcome.decision() == "keep"
+        self.rows[row as usize].outcome.decision() == KEEP
     }
 
     /// Returns whether a document is dropped for another one that has another text.
@@ -382,7 +380,7 @@ impl Decisions {
         }
         for ((decision, reason), n) in by_reason {
             match decision {
-                "keep" => counts.n_keep += n,
+                KEEP => counts.n_keep += n,
                 DROP => counts.n_drop += n,
                 _ => counts.n_skip += n,
             }

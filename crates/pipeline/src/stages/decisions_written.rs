@@ -8,12 +8,12 @@ use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
 };
 use nearprint_fault::Result;
-use nearprint_parquet::schema::{DECISIONS, REDECIDED, SUPERSEDED};
+use nearprint_parquet::schema::{DECISIONS, DROP, REDECIDED, SUPERSEDED};
 use nearprint_parquet::{BATCH_ROWS, DatasetWriter, StagedFile};
 use nearprint_store::{RecrawlHistory, Recrawls};
 use nearprint_tasks::QueryBatch;
 
-use crate::stages::decide::{DROP, Decisions, defect};
+use crate::stages::decide::{Decisions, defect};
 use crate::stages::made_ahead::write_in_order;
 use crate::stages::stubs::{STUB, Stub, Stubs};
 

@@ -7,7 +7,7 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_night::{MeanLoss, published_files};
-use nearprint_parquet::schema::{LOST_SHARE, REFERENCE};
+use nearprint_parquet::schema::{KEEP, LOST_SHARE, REFERENCE};
 use nearprint_parquet::{Columns, ParquetFile, value};
 use nearprint_pipeline::is_near_duplicate;
 use nearprint_storage::Storage;
@@ -64,7 +64,7 @@ impl Decided {
                 let columns = Columns { batch: &batch, file: &parquet.file.url };
                 let (ids, decisions) = (columns.strings("doc_id")?, columns.strings("decision")?);
                 let of_row = columns.strings("cluster_id")?;
-                for row in (0..batch.num_rows()).filter(|&row| decisions.value(row) == "keep" && of_row.is_valid(row)) {
+                for row in (0..batch.num_rows()).filter(|&row| decisions.value(row) == KEEP && of_row.is_valid(row)) {
                     let Some(cluster) = positions.get(of_row.value(row)).and_then(|&at| clusters.get_mut(at)) else {
                         continue;
                     };
