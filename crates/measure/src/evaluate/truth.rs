@@ -127,7 +127,8 @@ fn labelled_pair(
     Ok(batch.row_of(a).zip(batch.row_of(b)).map(|(a, b)| (a, b, label)))
 }
 
-/// Returns whether a header is that of a sheet, regardless of the separator that a spreadsheet wrote.
+/// Returns whether a header is that of a sheet, regardless of the separator that a spreadsheet wrote. One that has lost the columns of
+/// texts is a sheet here too; [`is_sheet`](crate::is_sheet) says which files may be written over, and asks for all columns.
 fn is_sheet(header: &str) -> bool {
     let names: Vec<&str> = header.split(['\t', ',', ';']).map(|name| name.trim_matches([' ', '"'])).collect();
     ["n_pairs", "strata", "profile"].iter().all(|name| names.contains(name))
