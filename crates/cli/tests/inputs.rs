@@ -628,7 +628,12 @@ fn a_column_may_lie_within_another_one() {
         )
     };
     let null = "{\"meta\": {\"id\": \"none\", \"rank\": 1}, \"doc\": null}\n";
-    let lines = line("a", &texts[0], 1) + &line("b", &texts[0], 2) + &line("c", &texts[1], 1) + null;
+    // Of a key that an object has twice, the last value counts.
+    let twice = format!(
+        "{{\"meta\": {{\"id\": \"twice\"}}, \"doc\": {{\"body\": {{\"text\": \"{}\"}}}}, \"doc\": {{\"lang\": \"en\"}}}}\n",
+        texts[1]
+    );
+    let lines = line("a", &texts[0], 1) + &line("b", &texts[0], 2) + &line("c", &texts[1], 1) + null + &twice;
     fs::write(folder.join("x.jsonl"), lines).unwrap();
     let of = |name: &str, values: ArrayRef, valid: &[bool]| {
         let field = Field::new(name, values.data_type().clone(), true);
@@ -648,10 +653,10 @@ fn a_column_may_lie_within_another_one() {
     night.run(DT, &[]).expect_success();
     let decided: Vec<String> =
         night.decisions(DT).into_iter().map(|(id, decision)| format!("{id} {}", decision[0])).collect();
-    assert_eq!(decided, ["a drop", "b keep", "c keep", "none skip", "p keep", "q skip", "r skip"]);
+    assert_eq!(decided, ["a drop", "b keep", "c keep", "none skip", "p keep", "q skip", "r skip", "twice skip"]);
     let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "out", "--json"];
     let done = nearprint_in(night.path(), &filter).expect_success().json();
-    assert_eq!((done["n_rows"].as_u64(), done["n_keep"].as_u64()), (Some(7), Some(3)), "{done}");
+    assert_eq!((done["n_rows"].as_u64(), done["n_keep"].as_u64()), (Some(8), Some(3)), "{done}");
     let flags = ["filter", "--config", "job.toml", "--dt", DT, "--output", "flags", "--flag"];
     expect(&nearprint_in(night.path(), &flags), 78, &["column 'meta.id' lies in another column", "without --flag"]);
     let wrong =

@@ -250,6 +250,14 @@ fn a_checkpoint_with_sidecars_stands_for_the_commits_before_it() {
     fs::remove_file(log.join(format!("{:020}.json", 0))).unwrap();
     table.night.run(DT, &[]).expect_success();
     assert_eq!(ids(&table.night), ["b", "d", "e"]);
+    // A sidecar by its whole path.
+    let whole = format!("file://{}", sidecar.canonicalize().unwrap().display());
+    let whole = lines.join("\n").replace("3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet", &whole);
+    fs::write(log.join(format!("{:020}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json", 3)), whole).unwrap();
+    fs::remove_dir_all(table.night.path().join("store")).unwrap();
+    fs::remove_dir_all(table.night.path().join("results")).unwrap();
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["b", "d", "e"]);
 }
 
 #[test]
@@ -378,7 +386,7 @@ impl Iceberg {
             None => Avro::Union(0, Box::new(Avro::Null)),
         };
         let record = |(entry, value): &(&Entry<'_>, Option<Avro>)| {
-            let relative = entry.path.trim_start_matches("s3a://lake/pages/");
+            let relative = entry.path.trim_start_matches("s3a://lake/pages/").trim_start_matches("file://");
             let size = fs::metadata(self.folder.join(relative)).map_or(1, |there| there.len());
             let format = if entry.vector.is_some() { "PUFFIN" } else { "PARQUET" };
             let vector = entry.vector;
@@ -492,6 +500,111 @@ fn an_iceberg_table_gives_a_night_the_rows_of_its_newest_snapshot_or_of_the_one_
     // Survivors come from the files as the night read them.
     let filter = ["filter", "--config", "job.toml", "--dt", DT, "--output", "kept", "--json"];
     assert_eq!(nearprint_in(night.path(), &filter).expect_success().json()["n_keep"], 2);
+}
+
+/// A table of the files of some partitions, whose values are texts.
+fn by_texts(files: &[(&str, Option<&str>)]) -> Iceberg {
+    let table = Iceberg::new();
+    let paths: Vec<String> = files.iter().map(|(id, _)| table.documents(&format!("{id}.parquet"), &[id])).collect();
+    let entries: Vec<_> = paths.iter().map(|path| Entry::data(path, "")).collect();
+    let values = files.iter().map(|(_, value)| value.map(|value| Avro::String(value.to_owned())));
+    let entries: Vec<_> = entries.iter().zip(values).collect();
+    let manifest = table.manifest_by("m.avro", r#""string""#, &entries);
+    let list = table.list("snap.avro", &[(&manifest, 1)]);
+    table.metadata("00000-x.metadata.json", &[&list], &json!({}));
+    table
+}
+
+#[test]
+fn a_night_that_a_table_does_not_have_is_late_and_one_that_it_has_in_another_form_is_a_fault_even_if_it_may_be_empty() {
+    let may_be_empty = |night: &Night| {
+        let job = night.path().join("job.toml");
+        fs::write(&job, fs::read_to_string(&job).unwrap() + "\nallow_empty = true\n").unwrap();
+    };
+    for (there, form) in [("20261120", "dt={dt:%Y%m%d}"), ("2026-11-20 00:00:00", "dt={dt} 00:00:00")] {
+        let table = by_texts(&[("a", Some(there))]);
+        let said = format!(
+            "no partition dt=2026-11-20, but dt={there}: write the place with the values as the table has them, {form}"
+        );
+        expect(&table.night.run(DT, &["--late-exit-code", "75"]), 78, &[&said]);
+        may_be_empty(&table.night);
+        expect(&table.night.run(DT, &[]), 78, &[&said]);
+        table.night.run(DT, &["--documents", &format!("documents/{form}")]).expect_success();
+        assert_eq!(ids(&table.night), ["a"]);
+    }
+    let table = by_texts(&[("a", Some("2026-11-18")), ("b", Some("2026-11-19")), ("n", None)]);
+    for place in ["documents", "documents/metadata/00000-x.metadata.json"].map(|place| ["--documents", place]) {
+        expect(
+            &table.night.run(DT, &place),
+            66,
+            &["the last partitions there: dt=2026-11-19, dt=2026-11-18: run it again when"],
+        );
+        expect(
+            &table.night.run(DT, &[&place[..], &["--late-exit-code", "75"]].concat()),
+            75,
+            &["last partitions there"],
+        );
+    }
+    may_be_empty(&table.night);
+    for place in ["documents", "documents/metadata/00000-x.metadata.json"] {
+        let done = table.night.run(DT, &["--documents", place, "--replace"]).expect_success().json();
+        assert_eq!(done["n_documents"], 0);
+    }
+    let of_null = ["fingerprint", "--documents", "documents/dt=null", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(table.night.path(), &of_null).expect_success().json()["n_documents"], 1);
+
+    let table = Delta::new();
+    let add = |values: &Value| {
+        let mut add: Value = serde_json::from_str(&table.add("x", &Value::Null)).unwrap();
+        add["add"]["partitionValues"] = values.clone();
+        add.to_string()
+    };
+    for (version, there) in [(1, "20261120"), (2, "2026-11-20 00:00:00")] {
+        table.commit(version, &[add(&json!({ "dt": there }))]);
+        expect(&table.night.run(DT, &[]), 78, &["no partition dt=2026-11-20, but dt=", there]);
+    }
+    table.commit(3, &[add(&json!({ "dt": null }))]);
+    let of_null =
+        ["fingerprint", "--documents", "documents/dt=__HIVE_DEFAULT_PARTITION__", "--output", "out", "--json"];
+    assert_eq!(nearprint_in(table.night.path(), &of_null).expect_success().json()["n_documents"], 5);
+    expect(&table.night.run(DT, &[]), 66, &["the table has no files: run it again"]);
+}
+
+#[test]
+fn files_and_deletes_that_name_one_path_in_two_forms_are_about_one_file() {
+    let table = Iceberg::new();
+    table.documents("a.parquet", &["a", "b", "c"]);
+    let path = table.folder.canonicalize().unwrap().join("data/a.parquet").display().to_string();
+    let data = table.manifest("m1.avro", &[Entry::data(&format!("file://{path}"), DT)]);
+    let deletes = table.positions("d.parquet", &[(&format!("file:{path}"), 0), (&path, 2)]);
+    let deletes = table.manifest("m2.avro", &[Entry { content: POSITIONS, ..Entry::data(&deletes, DT) }]);
+    let list = table.list("snap.avro", &[(&data, 1), (&deletes, 2)]);
+    table.metadata("00000-x.metadata.json", &[&list], &json!({}));
+    table.night.run(DT, &[]).expect_success();
+    assert_eq!(ids(&table.night), ["b"]);
+
+    let table = Delta::new();
+    let path = table.path("x").canonicalize().unwrap().display().to_string();
+    let named = |line: String, scheme: &str| line.replace(&format!("dt={DT}/x.parquet"), &format!("{scheme}{path}"));
+    table.commit(1, &[table.remove("x"), named(table.add("x", &Value::Null), "file:")]);
+    table.commit(2, &[named(table.remove("x"), "file://")]);
+    expect(&table.night.run(DT, &[]), 66, &["the table has no files"]);
+}
+
+#[test]
+fn a_log_with_a_gap_names_the_versions_that_are_whole_and_what_is_missing() {
+    let table = Delta::new();
+    (1..4).for_each(|version| table.delete(version, &[0]));
+    let log = table.folder.join("_delta_log");
+    fs::remove_file(log.join(format!("{:020}.json", 2))).unwrap();
+    expect(
+        &table.night.run(DT, &[]),
+        65,
+        &["no version 2 any more, which version 3 needs; versions 0 to 1 are complete: name one with"],
+    );
+    fs::remove_file(log.join(format!("{:020}.json", 0))).unwrap();
+    fs::write(log.join(format!("{:020}.checkpoint.0000000001.0000000002.parquet", 2)), "x").unwrap();
+    expect(&table.night.run(DT, &[]), 65, &["needs, and the checkpoint of version 2 lacks a part: restore the log"]);
 }
 
 #[test]

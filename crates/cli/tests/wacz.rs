@@ -135,6 +135,18 @@ fn a_wacz_is_one_file_whose_warc_files_are_read_and_nothing_else() {
 }
 
 #[test]
+fn a_wacz_whose_directory_says_that_a_member_ends_before_its_end_is_damaged() {
+    let night = Night::new("");
+    let (mut file, _, directory) = Zip::new(&[("archive/a.warc.gz", &[packed(1), packed(2)].concat())]).write();
+    let short = (packed(1).len() as u32).to_le_bytes();
+    for at in [20, 24] {
+        file[directory + at..directory + at + 4].copy_from_slice(&short);
+        write(&night, "a.wacz", &file);
+        expect(&night.run(DT, &[]), 65, &["archive/a.warc.gz in it ends at byte", "records would be lost"]);
+    }
+}
+
+#[test]
 fn a_member_among_the_warc_files_that_is_none_by_its_name_is_named_in_a_warning() {
     let night = Night::new("");
     let members = [("archive/", &b""[..]), ("archive/a.warc.gz", &packed(1)), ("archive/b.warc.gz.open", b"x")];

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::actions::{Action, Add, DeletionVector, Metadata, Protocol, Remove, Sidecar, parse};
 use super::names::SIDECARS;
-use super::state::unescaped;
+use super::state::path_of;
 
 /// The key of the metadata of nearprint's checkpoints that has the digest of their actions.
 const OWN_SHA256: &str = "nearprint.checkpoint_sha256";
@@ -65,12 +65,16 @@ impl Checkpoint {
         }
         let sidecars: Vec<Sidecar> = read.actions.iter_mut().filter_map(|action| action.sidecar.take()).collect();
         for Sidecar { path } in sidecars {
-            let name = unescaped(&path);
+            // A name, or the whole path of a file in the folder of sidecars.
+            let (path, folder) = (path_of(&path), log.join(SIDECARS));
+            let place = folder.local_path().map_or_else(|| folder.url().to_owned(), |path| path.display().to_string());
+            let below = path.strip_prefix(&place).and_then(|below| below.strip_prefix('/'));
+            let name = below.unwrap_or(&path);
             if name.contains('/') {
                 let reason = format!("a checkpoint names the file {name}, which is not in its folder of sidecars");
                 return Err(bad_file(log.url(), reason));
             }
-            read.add(&log.join(SIDECARS).join(&name), whole).await?;
+            read.add(&folder.join(name), whole).await?;
         }
         Ok(read)
     }

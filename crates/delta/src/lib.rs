@@ -13,5 +13,5 @@ mod table_log;
 pub use actions::{Action, Add, DeletionVector, parse};
 pub use checkpoint::Checkpoint;
 pub use names::{LogNames, SIDECARS, commit_name, version_of};
-pub use state::{LogState, unescaped};
+pub use state::{LogState, path_of, unescaped};
 pub use table_log::{RemovedFile, TableChange, TableFile, TableLog};

@@ -1,17 +1,21 @@
 //! The names in a log.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 /// The folder of a log with files that its checkpoints name.
 pub const SIDECARS: &str = "_sidecars";
 
 /// The names in a log. Names of other forms are passed over.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct LogNames {
     /// The versions of the commits.
     pub commits: BTreeSet<u64>,
     /// The files of each complete checkpoint, by version.
     pub checkpoints: BTreeMap<u64, BTreeSet<String>>,
+    /// The versions of checkpoints of which a part is missing.
+    pub incomplete: BTreeSet<u64>,
 }
 
 /// Returns the file name of the commit of a version.
@@ -74,6 +78,8 @@ impl LogNames {
         for ((version, of), parts) in several {
             if parts.len() as u64 == of {
                 found.checkpoints.entry(version).or_insert(parts);
+            } else {
+                found.incomplete.insert(version);
             }
         }
         for (version, name) in by_id {
@@ -92,9 +98,21 @@ impl LogNames {
         self.checkpoints.range(..=version).next_back().map(|(version, parts)| (*version, parts))
     }
 
-    /// Returns the oldest version that can be read.
-    pub fn first_whole(&self) -> Option<u64> {
-        self.commits.first().filter(|first| **first == 0).or_else(|| self.checkpoints.keys().next()).copied()
+    /// Returns versions that can be read, without a gap: the newest ones.
+    pub fn newest_whole(&self) -> Option<RangeInclusive<u64>> {
+        let from_start = self.commits.first().filter(|first| **first == 0);
+        let starts = from_start.into_iter().chain(self.checkpoints.keys()).copied();
+        let whole = starts.map(|start| {
+            let later = self.commits.range(start.saturating_add(1)..).copied();
+            start
+                ..=(start + 1..)
+                    .zip(later)
+                    .take_while(|(wanted, there)| wanted == there)
+                    .last()
+                    .map_or(start, |(end, _)| end)
+        });
+        // Of ranges that end alike, the longest.
+        whole.max_by_key(|versions| (*versions.end(), Reverse(*versions.start())))
     }
 }
 
@@ -113,6 +131,15 @@ mod tests {
             Some((2, 2))
         );
         assert_eq!(names(&["00000000000000000003.json", one]).newest(), Some(3));
+        let commits = |all: &[u64]| all.iter().map(|at| format!("{at:020}.json")).collect::<Vec<_>>();
+        let whole = |all: &[u64], more: &[&str]| {
+            LogNames::of(commits(all).into_iter().chain(more.iter().map(|name| (*name).to_owned())).collect())
+                .newest_whole()
+        };
+        assert_eq!(whole(&[0, 1, 3], &[]), Some(0..=1));
+        assert_eq!(whole(&[0, 1, 2, 3], &[one, two]), Some(0..=3));
+        assert_eq!(whole(&[0, 1, 3, 4, 6], &[one, two]), Some(2..=4));
+        assert_eq!(whole(&[3, 4], &[one]), None);
         let by_id = "00000000000000000004.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json";
         assert_eq!(names(&[by_id]).checkpoint(4).map(|(at, parts)| (at, parts.len())), Some((4, 1)));
         assert_eq!(names(&["00000000000000000004.checkpoint.x.json"]).newest(), None);

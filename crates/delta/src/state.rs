@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use nearprint_storage::known_scheme;
+
 use super::actions::{Action, Add, Metadata, Protocol, Remove};
 
 /// The tag of a removal in nearprint's checkpoints that has the version which removed the file.
@@ -14,9 +16,9 @@ pub struct LogState {
     pub protocol: Option<Protocol>,
     /// The columns and the settings.
     pub metadata: Option<Metadata>,
-    /// The files of the table, by unescaped path.
+    /// The files of the table, by the [path](path_of) that tells them apart.
     pub files: BTreeMap<String, Add>,
-    /// The files that were removed and not added again, by unescaped path, with the versions that removed them. Other
+    /// The files that were removed and not added again, by that path, with the versions that removed them. Other
     /// programs leave them out of their checkpoints after some time.
     pub removed: BTreeMap<String, (u64, Remove)>,
 }
@@ -28,7 +30,7 @@ impl LogState {
         let mut added = Vec::new();
         for action in actions {
             if let Some(remove) = action.remove {
-                let path = unescaped(&remove.path);
+                let path = path_of(&remove.path);
                 let tag = remove.tags.get(VERSION_TAG).cloned().flatten().and_then(|tag| tag.parse().ok());
                 self.files.remove(&path);
                 self.removed.insert(path, (tag.unwrap_or(version), remove));
@@ -38,7 +40,7 @@ impl LogState {
             self.metadata = action.meta_data.or(self.metadata.take());
         }
         for add in added {
-            let path = unescaped(&add.path);
+            let path = path_of(&add.path);
             self.removed.remove(&path);
             self.files.insert(path, add);
         }
@@ -55,6 +57,13 @@ impl LogState {
         let files = self.files.values().map(|add| Action::add(Add { data_change: false, ..add.clone() }));
         protocol.chain(metadata).chain(removed).chain(files).collect()
     }
+}
+
+/// Returns the path of a file of which a log has this one: unescaped, and with a scheme that a storage knows. Writers may give one file
+/// as `file:/a` and as `file:///a`.
+#[must_use]
+pub fn path_of(path: &str) -> String {
+    known_scheme(&unescaped(path))
 }
 
 /// Replaces each `%` and two hex digits with the byte that they stand for.

@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 use crate::actions::{Action, Add, Metadata, Protocol, Remove, parse};
 use crate::checkpoint::{Checkpoint, digest};
 use crate::names::{LogNames, checkpoint_name, commit_name};
-use crate::state::{LogState, unescaped};
+use crate::state::{LogState, path_of};
 
 /// The number of versions that are read at once.
 const READS_AT_ONCE: usize = 16;
@@ -178,7 +178,7 @@ impl TableLog {
         let own = log.own_checkpoint(&names, Unreadable::IsDamaged).await?;
         let (before, after): (BTreeSet<u64>, BTreeSet<u64>) =
             names.commits.iter().partition(|version| own.as_ref().is_some_and(|own| **version <= own.version));
-        log.read(&LogNames { commits: before, checkpoints: names.checkpoints.clone() }).await?;
+        log.read(&LogNames { commits: before, ..names.clone() }).await?;
         if let Some(own) = own {
             let actions = log.state.actions();
             if log.n_versions != own.version + 1 || log.digest(&actions)? != own.sha256 {
@@ -280,8 +280,8 @@ impl TableLog {
 
     fn replay(&mut self, version: u64, actions: Vec<Action>) {
         let paths = |action: &Action| {
-            let of_add = action.add.iter().map(|add| unescaped(&add.path));
-            of_add.chain(action.remove.iter().map(|remove| unescaped(&remove.path))).collect::<Vec<_>>()
+            let of_add = action.add.iter().map(|add| path_of(&add.path));
+            of_add.chain(action.remove.iter().map(|remove| path_of(&remove.path))).collect::<Vec<_>>()
         };
         let changed: Vec<String> = actions.iter().flat_map(paths).collect();
         debug_assert!(version >= self.n_versions, "versions are applied in their order, each once");

@@ -10,14 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, TryStreamExt};
-use nearprint_delta::{Action, Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, unescaped};
+use nearprint_delta::{Action, Add, Checkpoint, LogNames, LogState, SIDECARS, commit_name, parse, path_of, unescaped};
 use nearprint_fault::{Fault, Result, Words, foreign, key, words};
 use nearprint_parquet::DELTA_LOG;
-use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format, known_scheme};
+use nearprint_storage::{Folder, Storage, TableFormat, bad_file, bad_format};
 
 use super::found::{FoundFiles, FoundTable};
 use super::table_files::{
-    TableFile, TableVersions, damaged, later_than, look_up, not_all_new, nothing_there, partition,
+    NULL_PARTITION, TableFile, TableVersions, damaged, later_than, look_up, not_all_new, nothing_there, partition,
 };
 
 /// Reader features that may be on: rows and columns are read as they are meant with them, or it shows elsewhere that the
@@ -81,14 +81,16 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
             Some(vector) => Some(vector.rows(storage, &root, path).await?),
             None => None,
         };
-        Ok::<_, Fault>(TableFile { path: known_scheme(path), bytes: add.size, deleted_rows })
+        Ok::<_, Fault>(TableFile { path: path.clone(), bytes: add.size, deleted_rows })
     });
     let named: Vec<_> = named.collect();
     let named = futures::stream::iter(named).buffered(VECTORS_AT_ONCE).try_collect().await?;
     let files = look_up(storage, &root, TableFormat::Delta, named).await?;
     let table = FoundTable { url: url.to_owned(), partition_columns };
     if files.is_empty() {
-        return Err(nothing_there(&root, below, versions));
+        let value = |add, column: &String| Some((column.clone(), value_of(add, column)?.to_owned()));
+        let values = |add| partition.keys().filter_map(|column| value(add, column)).collect();
+        return Err(nothing_there(&root, &partition, versions.since, state.files.values().map(values).collect()));
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })
@@ -96,8 +98,15 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
 
 /// Returns whether a file has these values in the partition columns.
 fn is_in(add: &Add, partition: &BTreeMap<String, String>) -> bool {
-    let value = |column: &str| add.partition_values.get(column).and_then(Option::as_deref);
-    partition.iter().all(|(column, wanted)| value(column) == Some(wanted))
+    partition.iter().all(|(column, wanted)| match value_of(add, column) {
+        Some(value) => value == wanted,
+        None => wanted == NULL_PARTITION,
+    })
+}
+
+/// Returns the value of a file in a partition column. NULL may be written as an empty text.
+fn value_of<'a>(add: &'a Add, column: &str) -> Option<&'a str> {
+    add.partition_values.get(column).and_then(Option::as_deref).filter(|value| !value.is_empty())
 }
 
 /// Reads a version of a table, or its newest one, and returns the version too. `setting` is the key that names the version.
@@ -119,9 +128,17 @@ async fn state(root: &Folder, version: Option<u64>, setting: &'static str) -> Re
     }
     for number in first..=version {
         if !names.commits.contains(&number) {
-            let least = names.first_whole();
-            let from = least.map_or(String::new(), |least| format!("; versions from {least} on are complete"));
-            let what = format!("its log has no version {number} any more, which version {version} needs{from}");
+            let mut what = format!("its log has no version {number} any more, which version {version} needs");
+            if let Some(checkpoint) = names.incomplete.range(number..=version).next_back() {
+                what += &format!(", and the checkpoint of version {checkpoint} lacks a part");
+            }
+            let Some(whole) = names.newest_whole() else {
+                return Err(damaged(format!("{what}: restore the log").into()));
+            };
+            what += &match *whole.end() == newest {
+                true => format!("; versions from {} on are complete", whole.start()),
+                false => format!("; versions {} to {} are complete", whole.start(), whole.end()),
+            };
             return Err(damaged(words![what, ": name one with ", key(setting)]));
         }
         let commit = log.join(&commit_name(number));
@@ -142,7 +159,7 @@ async fn actions(commit: &Folder) -> Result<Option<Vec<Action>>> {
 }
 
 /// The values of the partition columns of a file.
-type PartitionValues = BTreeMap<String, Option<String>>;
+type PartitionValues = BTreeMap<String, String>;
 
 /// The files that a table got since a version, by path.
 #[derive(Debug, Default)]
@@ -186,7 +203,7 @@ impl Added {
     fn apply(&mut self, version: u64, actions: &[Action], before: &LogState) {
         let (mut earlier, mut later) = (BTreeSet::new(), BTreeSet::new());
         for remove in actions.iter().filter_map(|action| action.remove.as_ref()) {
-            let path = unescaped(&remove.path);
+            let path = path_of(&remove.path);
             match (before.files.get(&path), self.0.get(&path)) {
                 (Some(add), _) => earlier.insert(values_of(add)),
                 (None, Some(file)) if file.rewrite.is_some() => earlier.insert(file.partition.clone()),
@@ -200,7 +217,7 @@ impl Added {
             let may_have_earlier = earlier.contains(&partition) || !earlier.is_empty() && !later.contains(&partition);
             let rewrite = (!add.data_change && may_have_earlier).then_some(version);
             // A file that is added again, with a deletion vector or after it was removed, has the rows of before.
-            self.0.entry(unescaped(&add.path)).or_insert(AddedFile { partition, rewrite });
+            self.0.entry(path_of(&add.path)).or_insert(AddedFile { partition, rewrite });
         }
     }
 
@@ -209,10 +226,11 @@ impl Added {
     }
 }
 
-/// Returns the values of the partition columns of a file, without those that are NULL: it may be written as an empty text.
+/// Returns the values of the partition columns of a file, without those that are NULL.
 fn values_of(add: &Add) -> PartitionValues {
-    let is_null = |value: &Option<String>| value.as_ref().is_none_or(String::is_empty);
-    add.partition_values.iter().filter(|(_, value)| !is_null(value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    let values =
+        add.partition_values.keys().filter_map(|column| Some((column.clone(), value_of(add, column)?.to_owned())));
+    values.collect()
 }
 
 /// Refuses a table whose files alone do not tell its rows.

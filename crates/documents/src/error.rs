@@ -17,13 +17,15 @@ pub enum Absent {
     NoNight,
     /// The place of the nights is missing.
     NoNights,
+    /// A table has no files, or none in the partition that was asked for.
+    NoPartition,
 }
 
 impl Absent {
     /// Returns whether there are no documents to read. A scheduler may take this for a night on which nothing was crawled.
     #[must_use]
     pub fn is_empty_night(self) -> bool {
-        matches!(self, Self::Missing | Self::EmptyList | Self::Unfinished | Self::NoNight)
+        matches!(self, Self::Missing | Self::EmptyList | Self::Unfinished | Self::NoNight | Self::NoPartition)
     }
 }
 

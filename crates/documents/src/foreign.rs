@@ -188,14 +188,21 @@ pub async fn read_beginning(file: &InputFile) -> Result<Vec<u8>> {
 }
 
 /// Returns the reason why a file of the given size is refused that begins with these bytes: it is empty though its name
-/// says that it is packed, or it is packed in another way than its name says. `plain` begins files that are not packed,
-/// behind a byte order mark and white space.
+/// says that it is packed, it is packed in another way than its name says, or by zstd in a way that takes too much memory. `plain`
+/// begins files that are not packed, behind a byte order mark and white space.
 pub fn mispacked(url: &str, size: u64, beginning: &[u8], plain: &[u8]) -> Option<String> {
     let (named, stem) = Packing::split(url);
     if size == 0 && named != Packing::Plain {
         return Some(format!("it is empty, and so no {}: fetch it again", name_of(named)));
     }
     let packed = Packing::PACKED.into_iter().find(|packing| beginning.starts_with(packing.magic()));
+    if packed == Some(Packing::Zstd) && named == Packing::Zstd {
+        let window = zstd_window(beginning).filter(|&window| window > MAX_ZSTD_WINDOW)?;
+        let [window, most] = [window, MAX_ZSTD_WINDOW].map(|bytes| bytes >> 20);
+        return Some(format!(
+            "its zstd has a window of {window} MiB, and {most} MiB is the largest that is read: pack it anew, zstd -dc --long=31 OLD | zstd > NEW"
+        ));
+    }
     let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
     let is_plain = text.starts_with(plain);
     let (found, name) = match packed {
@@ -209,6 +216,25 @@ pub fn mispacked(url: &str, size: u64, beginning: &[u8], plain: &[u8]) -> Option
         _ => format!("it is not {} but {}", name_of(named), name_of(found)),
     };
     (named != found).then(|| format!("{says}: rename it to {name}"))
+}
+
+/// The largest window of zstd that is read. That of `zstd --long` is as large.
+const MAX_ZSTD_WINDOW: u64 = 128 << 20;
+
+/// Returns the bytes that the first frame of a file asks a reader to hold (RFC 8878, section 3.1.1.1).
+fn zstd_window(beginning: &[u8]) -> Option<u64> {
+    let header = beginning.strip_prefix(Packing::Zstd.magic())?;
+    let (&descriptor, rest) = header.split_first()?;
+    if descriptor & 0x20 == 0 {
+        let &window = rest.first()?;
+        let base = 1u64 << (10 + (window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // A frame of one segment is held whole. Its size follows the number of its dictionary.
+    let rest = rest.get([0, 1, 2, 4][usize::from(descriptor & 3)]..)?;
+    let size = rest.get(..[1, 2, 4, 8][usize::from(descriptor >> 6)])?;
+    let number = size.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    Some(if size.len() == 2 { number + 256 } else { number })
 }
 
 fn name_of(packing: Packing) -> &'static str {
@@ -311,9 +337,18 @@ mod tests {
             ("a.warc", b"\x1f\x8b\x08\x00", "it is gzip: rename it to a.warc.gz"),
             ("a.warc.gz", b"\x28\xb5\x2f\xfd", "it is not gzip but zstd: rename it to a.warc.zst"),
             ("a.warc.zst", b"", "it is empty, and so no zstd: fetch it again"),
+            (
+                "a.warc.zst",
+                b"\x28\xb5\x2f\xfd\x00\xa8",
+                "its zstd has a window of 2048 MiB, and 128 MiB is the largest that is read: pack it anew, zstd -dc --long=31 OLD | zstd > NEW",
+            ),
         ] {
             let size = beginning.len() as u64;
             assert_eq!(mispacked(url, size, beginning, b"WARC/").as_deref(), Some(expected));
+        }
+        // A window of 128 MiB, and a frame of one segment that has 2 bytes.
+        for sound in [b"\x28\xb5\x2f\xfd\x00\x88", b"\x28\xb5\x2f\xfd\x20\x02"] {
+            assert_eq!(mispacked("a.warc.zst", 6, sound, b"WARC/"), None, "{sound:?}");
         }
         for (url, beginning) in [("a.warc", &b""[..]), ("a.warc", b"WARC/1.0"), ("a.warc.gz", b"<!DOCTYPE html>")] {
             assert_eq!(mispacked(url, beginning.len() as u64, beginning, b"WARC/"), None, "{url}");

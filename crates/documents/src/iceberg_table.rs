@@ -13,7 +13,7 @@ use nearprint_storage::{Folder, Storage, TableFormat, bad_format, known_scheme};
 
 use super::found::{FoundFiles, FoundTable};
 use super::table_files::{
-    TableFile, TableVersions, damaged, later_than, look_up, not_all_new, nothing_there, partition,
+    NULL_PARTITION, TableFile, TableVersions, damaged, later_than, look_up, not_all_new, nothing_there, partition,
 };
 
 /// The number of snapshots that a message names.
@@ -104,10 +104,12 @@ async fn of_metadata(
     };
     let named = (TableFormat::Iceberg, "partition field");
     let wanted = partition(root.url(), named, below, &table.partition_names(), str::to_owned)?;
+    let partitions: BTreeSet<BTreeMap<String, String>> =
+        files.data.iter().map(|file| shown_values(file, &wanted)).collect();
     files.data = wanted_files(&table, root, since, &before, files.data, &wanted)?;
     let mut deleted = deleted_rows(&files, place).await?;
     let live = files.data.into_iter().map(|file| {
-        let deleted_rows = deleted.remove(&file.path);
+        let deleted_rows = deleted.remove(&known_scheme(&file.path));
         TableFile { path: relative(&table, &file.path), bytes: file.bytes, deleted_rows }
     });
     let live = live.collect();
@@ -115,7 +117,7 @@ async fn of_metadata(
     let column_ids = table.column_ids().map(Arc::new);
     files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
     if files.is_empty() {
-        return Err(nothing_there(root, below, versions));
+        return Err(nothing_there(root, &wanted, versions.since, partitions));
     }
     tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
     let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
@@ -190,12 +192,23 @@ fn snapshot<'a>(
     })
 }
 
+/// Returns the values of a file in the fields of a partition, as far as folders have them in their names.
+fn shown_values(file: &DataFile, wanted: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let shown = file.partition.iter().filter_map(|(field, value)| match value {
+        PartitionValue::Shown(value) if wanted.contains_key(field) => Some((field.clone(), value.clone())),
+        _ => None,
+    });
+    shown.collect()
+}
+
 /// Returns whether a file has these values of partitions.
 fn is_in(root: &Folder, file: &DataFile, wanted: &BTreeMap<String, String>) -> Result<bool> {
     for (name, wanted) in wanted {
         let value = file.partition.iter().find(|(field, _)| field == name);
         match value {
             Some((_, PartitionValue::Shown(value))) if value == wanted => {}
+            // Iceberg's own name of a folder for NULL, and Hive's.
+            Some((_, PartitionValue::Null)) if ["null", NULL_PARTITION].contains(&wanted.as_str()) => {}
             Some((_, PartitionValue::Shown(_) | PartitionValue::Null)) => return Ok(false),
             Some((_, PartitionValue::Derived(_) | PartitionValue::Other)) | None => {
                 let reason = format!(

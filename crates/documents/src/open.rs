@@ -88,6 +88,8 @@ pub struct Documents {
     pub ignored: Vec<String>,
     /// Files that cannot be read, each with the reason, by path.
     pub bad: Vec<(InputFile, String)>,
+    /// The place is that of a table, which has no files there.
+    pub lacks_partition: bool,
 }
 
 /// The number of rows up to which row groups are joined into one task.
@@ -116,14 +118,16 @@ impl Documents {
         if let Some(marker) = &policy.require_marker {
             require_marker(storage, place, marker).await?;
         }
-        let found = match place.find(storage).await {
+        let (found, lacks_partition) = match place.find(storage).await {
             Err(error) if policy.allow_empty => match error.matter() {
-                Some(Absent::Missing | Absent::EmptyList) => FoundFiles::default(),
+                Some(Absent::Missing | Absent::EmptyList) => (FoundFiles::default(), false),
+                Some(Absent::NoPartition) => (FoundFiles::default(), true),
                 _ => return Err(error),
             },
-            found => found?,
+            found => (found?, false),
         };
-        Self::of_found(storage, place, found, columns, policy).await
+        let opened = Self::of_found(storage, place, found, columns, policy).await?;
+        Ok(Self { lacks_partition, ..opened })
     }
 
     /// Opens the inputs of a night that a manifest names, as [`open`](Self::open) opens those that it finds at `place`. No

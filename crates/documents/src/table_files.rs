@@ -1,13 +1,13 @@
 //! The files of a table, as it names them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use nearprint_fault::{ErrorKind, Fault, Part, Result, Words, key, words};
-use nearprint_storage::{DeletedRows, Folder, InputFile, Storage, TableFormat, bad_file, bad_format};
+use nearprint_storage::{DeletedRows, Folder, InputFile, Storage, TableFormat, bad_file, bad_format, is_date};
 
 use super::reader::Format;
-use crate::error::{Absent, documents_missing};
+use crate::error::Absent;
 
 /// A file that a table names.
 #[derive(Debug)]
@@ -142,17 +142,74 @@ pub fn later_than(url: &str, what: &str, since: impl Display, read: impl Display
     Fault::config("documents_since", reason)
 }
 
-/// Makes the error of a table, or a partition of it, that has no files.
-pub fn nothing_there(root: &Folder, below: &[String], versions: TableVersions) -> Fault {
-    let place = below.iter().fold(root.url().to_owned(), |place, name| format!("{place}/{name}"));
-    match versions.since {
-        Some(since) => {
-            let reason =
-                words!["no documents at ", Part::Place, format!(": the table got no files there since {since}")];
-            Fault::new(ErrorKind::InputMissing, reason).at(place).about(Absent::Missing)
-        }
-        None => documents_missing(place),
+/// Makes the error of a table, or of a partition of it, that has no files. `wanted` are the values of the partition, and `there` those
+/// that files of the table have in these fields.
+pub fn nothing_there(
+    root: &Folder,
+    wanted: &BTreeMap<String, String>,
+    since: Option<u64>,
+    there: BTreeSet<BTreeMap<String, String>>,
+) -> Fault {
+    let shown = |values: &BTreeMap<String, String>| {
+        let names = values.iter().map(|(name, value)| format!("{name}={value}"));
+        names.collect::<Vec<_>>().join("/")
+    };
+    let place = if wanted.is_empty() { root.url().to_owned() } else { format!("{}/{}", root.url(), shown(wanted)) };
+    if let Some(since) = since {
+        let reason = words!["no documents at ", Part::Place, format!(": the table got no files there since {since}")];
+        return Fault::new(ErrorKind::InputMissing, reason).at(place).about(Absent::NoPartition);
     }
+    let forms_of = |there: &BTreeMap<String, String>| -> Option<Vec<String>> {
+        wanted.iter().map(|(name, value)| Some(format!("{name}={}", form_of(there.get(name)?, value)?))).collect()
+    };
+    if let Some((other, forms)) = there.iter().find_map(|values| Some((values, forms_of(values)?))) {
+        let reason = format!(
+            "{} has no partition {}, but {}: write the place with the values as the table has them, {}; nothing was read or written",
+            root.url(),
+            shown(wanted),
+            shown(other),
+            forms.join("/")
+        );
+        return Fault::config("documents", reason);
+    }
+    let last: Vec<String> =
+        there.iter().rev().filter(|values| !values.is_empty()).take(NAMED_PARTITIONS).map(shown).collect();
+    let there = match last.is_empty() {
+        true => "the table has no files".to_owned(),
+        false => format!("the last partitions there: {}", last.join(", ")),
+    };
+    let remedy = format!("{there}: run it again when the crawl has arrived; nothing was read or written");
+    Fault::input_missing("documents", place, remedy).about(Absent::NoPartition)
+}
+
+/// What stands for NULL in the name of a partition's folder.
+pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The number of partitions that a message names.
+const NAMED_PARTITIONS: usize = 3;
+
+/// Returns how a place of nights writes the value that a partition has, if it is the wanted one in the same or another form: a date with
+/// or without dashes, midnight of a date, or a number with other zeros before it.
+fn form_of(there: &str, wanted: &str) -> Option<String> {
+    if there == wanted {
+        return Some(wanted.to_owned());
+    }
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_date(wanted) {
+        if there == wanted.replace('-', "") {
+            return Some("{dt:%Y%m%d}".to_owned());
+        }
+        let time = there.strip_prefix(wanted)?;
+        let is_midnight = time.starts_with([' ', 'T']) && !time.contains(|c: char| c.is_ascii_digit() && c != '0');
+        return is_midnight.then(|| format!("{{dt}}{time}"));
+    }
+    if is_date(there) && there.replace('-', "") == wanted {
+        return Some("{dt}".to_owned());
+    }
+    let is_same =
+        is_number(there) && is_number(wanted) && there.trim_start_matches('0') == wanted.trim_start_matches('0');
+    // Which number of the date it is, its name does not tell for certain.
+    is_same.then(|| format!("{there} (without a zero before it, a month is {{dt:%-m}} and a day {{dt:%-d}}, otherwise {{mm}} and {{dd}})"))
 }
 
 /// Makes the error of a night of what a table got since a version, if maintenance, which changes no rows, wrote rows of before

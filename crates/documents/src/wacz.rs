@@ -96,10 +96,30 @@ fn read_directory(file: &InputFile, bytes: ZipBytes) -> Result<Vec<WarcPart>> {
             return Err(bad_file(&file.url, format!("by its directory, {member} in it goes on past its end")));
         }
         let beginning = zip.get_ref().beginning(start..end).map_err(|error| of_io(file, error))?;
+        let behind =
+            zip.get_ref().first(end..file.size, MAX_DESCRIPTION_BYTES + 4).map_err(|error| of_io(file, error))?;
+        if !is_followed(&behind) {
+            let reason = format!(
+                "by its directory, {member} in it ends at byte {end}, where nothing else begins, so records would be lost"
+            );
+            return Err(bad_file(&file.url, reason));
+        }
         let packing = packing(&member, &beginning);
         Ok(WarcPart { member: Some(member), bytes: start..end, packing, beginning })
     };
     members.into_iter().map(part).collect()
+}
+
+/// The most bytes of the description of a member's size, which may stand behind it.
+const MAX_DESCRIPTION_BYTES: usize = 24;
+
+/// Returns whether what lies behind a member begins as another one, or the directory, does. A description of the member's size may come
+/// before that, of 12 to 24 bytes (APPNOTE 6.3.10, section 4.3.9).
+fn is_followed(behind: &[u8]) -> bool {
+    const SIGNATURES: [&[u8]; 4] = [b"PK\x03\x04", b"PK\x01\x02", b"PK\x06\x06", b"PK\x05\x06"];
+    let begins =
+        |at: &usize| behind.get(*at..).is_some_and(|rest| SIGNATURES.iter().any(|mark| rest.starts_with(mark)));
+    [0, 12, 16, 20, MAX_DESCRIPTION_BYTES].iter().any(begins)
 }
 
 fn in_order(file: &InputFile, mut parts: Vec<WarcPart>) -> Result<Vec<WarcPart>> {
@@ -192,7 +212,11 @@ struct ZipBytes {
 impl ZipBytes {
     /// Returns the first bytes of a stretch.
     fn beginning(&self, stretch: Range<u64>) -> io::Result<Vec<u8>> {
-        let n = stretch.end.saturating_sub(stretch.start).min(foreign::BEGINNING as u64);
+        self.first(stretch, foreign::BEGINNING)
+    }
+
+    fn first(&self, stretch: Range<u64>, most: usize) -> io::Result<Vec<u8>> {
+        let n = stretch.end.saturating_sub(stretch.start).min(most as u64);
         let mut bytes = vec![0; usize::try_from(n).unwrap_or_default()];
         self.read_exact_at(&mut bytes, stretch.start)?;
         Ok(bytes)

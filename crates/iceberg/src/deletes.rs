@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use futures::TryStreamExt;
 use nearprint_fault::Result;
 use nearprint_parquet::{Columns, ParquetFile};
-use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format};
+use nearprint_storage::{DeletedRows, Folder, bad_file, bad_format, known_scheme};
 use roaring::RoaringTreemap;
 
 use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles, gone};
@@ -18,7 +18,7 @@ use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles, gone
 const FILE_PATH: &str = "file_path";
 const POSITION: &str = "pos";
 
-/// Returns the deleted rows of those files of a snapshot that are wanted, by their paths. `place` finds a file of the table by its path.
+/// Returns the deleted rows of those files of a snapshot that are wanted, by their paths with [known schemes](known_scheme). `place` finds a file of the table by its path.
 ///
 /// # Errors
 /// A file that says which rows are deleted is gone or damaged, names values in place of rows, or lies where `place` does not
@@ -27,7 +27,9 @@ pub async fn deleted_rows(
     files: &SnapshotFiles,
     place: impl Fn(&str) -> Result<Folder>,
 ) -> Result<BTreeMap<String, DeletedRows>> {
-    let sequences: BTreeMap<&str, i64> = files.data.iter().map(|file| (file.path.as_str(), file.sequence)).collect();
+    // A table may name one file as `file:/a` and as `file:///a`.
+    let sequences: BTreeMap<String, i64> =
+        files.data.iter().map(|file| (known_scheme(&file.path), file.sequence)).collect();
     let mut rows: BTreeMap<String, RoaringTreemap> = BTreeMap::new();
     let mut vectors: BTreeMap<String, DeletedRows> = BTreeMap::new();
     for deletes in &files.deletes {
@@ -41,17 +43,20 @@ pub async fn deleted_rows(
             }
             continue;
         }
-        if deletes.of.as_deref().is_some_and(|of| !is_about(of)) {
+        let of = deletes.of.as_deref().map(known_scheme);
+        if of.as_deref().is_some_and(|of| !is_about(of)) {
             continue;
         }
         let at = place(&deletes.path)?;
-        match (deletes.format.as_str(), &deletes.of, deletes.vector) {
+        match (deletes.format.as_str(), of, deletes.vector) {
             ("puffin", Some(of), Some((at_byte, bytes))) => {
                 // A vector has all deleted rows of its file.
                 let file = at.find().await?.ok_or_else(|| gone(&at))?;
-                if vectors.insert(of.clone(), file.deletion_vector(at_byte, bytes).await?).is_some() {
+                let vector = file.deletion_vector(at_byte, bytes).await?;
+                if let Some((of, _)) = vectors.remove_entry(&of) {
                     return Err(bad_format(at.url(), format!("the Iceberg table has two deletion vectors of {of}")));
                 }
+                vectors.insert(of, vector);
             }
             ("parquet", ..) => positions(&at, is_about, &mut rows).await?,
             (format, ..) => {
@@ -78,6 +83,8 @@ async fn positions(
 ) -> Result<()> {
     let parquet = ParquetFile::open(place.find().await?.ok_or_else(|| gone(place))?).await?;
     let mut batches = parquet.stream(parquet.whole(&[FILE_PATH, POSITION]))?;
+    // The last path, as it is written and with a known scheme.
+    let mut last: Option<(String, String)> = None;
     while let Some(batch) = batches.try_next().await? {
         let columns = Columns { batch: &batch, file: place.url() };
         let bad =
@@ -87,11 +94,13 @@ async fn positions(
         for (file, row) in files.as_string::<i32>().iter().zip(numbers.as_primitive::<Int64Type>()) {
             let row = row.and_then(|row| u64::try_from(row).ok());
             let (Some(file), Some(row)) = (file, row) else { return Err(bad(&"a row has no file or no number")) };
-            if !is_about(file) {
-                continue;
+            // Rows of one file stand side by side.
+            if last.as_ref().is_none_or(|(path, _)| path != file) {
+                last = Some((file.to_owned(), known_scheme(file)));
             }
+            let Some((_, file)) = last.as_ref().filter(|(_, file)| is_about(file)) else { continue };
             if !rows.contains_key(file) {
-                rows.insert(file.to_owned(), RoaringTreemap::new());
+                rows.insert(file.clone(), RoaringTreemap::new());
             }
             rows.get_mut(file).map(|known| known.insert(row));
         }

@@ -7,7 +7,7 @@ use apache_avro::types::Value;
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use nearprint_fault::{Fault, Result};
-use nearprint_storage::{Folder, bad_file, caught, date_of_day};
+use nearprint_storage::{Folder, bad_file, bad_format, caught, date_of_day};
 
 use crate::table::{PartitionField, Snapshot, Table};
 
@@ -220,7 +220,15 @@ pub(crate) fn gone(place: &Folder) -> Fault {
 /// Returns the records of an Avro file.
 async fn records(place: &Folder) -> Result<Vec<Value>> {
     let content = place.get().await?.ok_or_else(|| gone(place))?;
-    let bad = |e: apache_avro::Error| bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"));
+    let bad = |e: apache_avro::Error| {
+        if let apache_avro::error::Details::CodecNotSupported(codec) = e.details() {
+            let reason = format!(
+                "this manifest of an Iceberg table is packed by {codec}, which is not read: let its engine write the manifests anew"
+            );
+            return bad_format(place.url(), reason);
+        }
+        bad_file(place.url(), format!("it is no manifest of an Iceberg table ({e})"))
+    };
     caught(place.url(), || {
         let records = Reader::new(Cursor::new(with_plain_uuids(content))).map_err(bad)?;
         records.collect::<std::result::Result<_, _>>().map_err(bad)

@@ -46,7 +46,8 @@ pub(crate) async fn open(storage: &Storage, request: &RunRequest) -> Result<Docu
         refuse_missing(storage, root, nights.as_ref()).await?;
     }
     let nothing = match &opened {
-        Ok(documents) => documents.is_without_files(),
+        // What a table has, its log or its metadata tell, and no folders.
+        Ok(documents) => documents.is_without_files() && !documents.lacks_partition,
         Err(_) => absent == Some(&Absent::Missing),
     };
     match nights {

@@ -60,8 +60,8 @@ impl TableFormat {
     }
 }
 
-/// Returns whether a name has the form `v3.metadata.json` or `00003-….metadata.json`, perhaps with `.gz` before
-/// `.metadata.json` or after it. A date is no such number.
+/// Returns whether a name has the form `v3.metadata.json` or `00003-UUID.metadata.json`, perhaps with `.gz` before
+/// `.metadata.json` or after it. The number is one of any length before a UUID, and otherwise has 5 to 7 digits: a date has 4 or 8.
 fn is_iceberg_metadata(name: &str) -> bool {
     let name = name.strip_suffix(".gz").unwrap_or(name);
     let Some(name) = name.strip_suffix(".metadata.json") else { return false };
@@ -69,6 +69,13 @@ fn is_iceberg_metadata(name: &str) -> bool {
     let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     match name.strip_prefix('v') {
         Some(number) => is_number(number),
-        None => name.split_once('-').is_some_and(|(number, _)| is_number(number) && (5..=7).contains(&number.len())),
+        None => name
+            .split_once('-')
+            .is_some_and(|(number, rest)| is_number(number) && ((5..=7).contains(&number.len()) || is_uuid(rest))),
     }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
