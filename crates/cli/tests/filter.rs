@@ -361,6 +361,12 @@ fn an_output_that_exists_or_lies_among_the_input_is_refused() {
     fs::remove_file(out(&night, "mine.txt")).unwrap();
     to("out", &["--replace"]).expect_success();
     assert_eq!(snapshot(night.path()), before);
+    // A corpus would have a document twice, and be marked as finished.
+    let corpus = ["filter", "--config", "job.toml", "--corpus", "--output", "corpus"];
+    nearprint_in(night.path(), &corpus).expect_success();
+    for more in [&[][..], &["--replace"]] {
+        expect(&to("corpus", more), 73, &["it has _SUCCESS, as the output of a corpus has: name another folder"]);
+    }
     fs::write(night.path().join("file"), "x").unwrap();
     expect(&to("file", &[]), 73, &["a file stands where a folder is to be"]);
     fs::write(

@@ -299,7 +299,7 @@ fn an_id_of_a_reference_is_another_documents() {
     );
     assert!(!said.contains(&three[..20]), "the text of another document: {said}");
     let said = crawls.nearprint(&["check", "--config", "job.toml"]).expect_success().stdout;
-    assert!(said.contains("a: reference of 1 night, up to its commit 1; not read\n"), "{said}");
+    assert!(said.contains("a: reference, with which 1 night was joined, up to its commit 1; not read\n"), "{said}");
 
     // A recrawl is one of its own store.
     crawls.documents("c", "2026-11-16", &[("x", &one), ("y", &two)]);
@@ -386,6 +386,24 @@ fn a_reference_that_advanced_makes_another_request_and_no_stale_night() {
     assert_eq!(manifest("2026-11-15")["references"], joined["references"]);
     crawls.documents("c", "2026-11-17", &[("q", "no reference")]).run("c", "2026-11-17", &[], &[]).expect_success();
     assert_eq!(manifest("2026-11-17").get("references"), None);
+}
+
+#[test]
+fn a_stale_night_is_made_again_with_the_references_that_it_had() {
+    let crawls = Crawls::new("");
+    let [one, two, three] = [1, 2, 3].map(|seed| text(seed, 60));
+    crawls.documents("a", "2026-11-10", &[("z", &one)]).run("a", "2026-11-10", &[], &[]).expect_success();
+    crawls.documents("c", "2026-11-15", &[("m", &two)]).run("c", "2026-11-15", &["a"], &[]).expect_success();
+    crawls.documents("c", "2026-11-16", &[("n", &one)]).run("c", "2026-11-16", &["a"], &[]).expect_success();
+    crawls.documents("c", "2026-11-15", &[("m", &three)]);
+    crawls.run("c", "2026-11-15", &["a"], &["--replace"]).expect_success();
+    let places = ["run", "--config", "job.toml", "--store", "c", "--output", "c-results", "--no-breakers", "--stale"];
+    let would = crawls.nearprint(&[&places[..], &["--dry-run"]].concat()).expect_success();
+    assert!(would.stdout.contains("run --config job.toml --store c --output c-results --stale"), "{}", would.stdout);
+    let done = crawls.nearprint(&places).expect_success();
+    assert!(done.stderr.contains("it was made with the references a, and is so again"), "{}", done.stderr);
+    assert!(done.stdout.contains("nearprint check --store c"), "{}", done.stdout);
+    assert_eq!(crawls.decision("c", "2026-11-16", "n"), ["drop", "z", "exact", "a"]);
 }
 
 #[test]

@@ -29,6 +29,19 @@ pub async fn made_again(storage: &Storage, request: &RunRequest, dt: &str) -> Re
     let mut again = RunRequest { dt: dt.to_owned(), replace: true, ..request.clone() };
     // One that the command line of the run had counts as part of what the night was made from.
     again.input.max_doc_bytes = manifest.max_doc_bytes.unwrap_or(again.input.max_doc_bytes);
+    let references: Vec<String> = manifest.references.iter().map(|reference| reference.store.clone()).collect();
+    if references != again.references {
+        let were = if references.is_empty() {
+            "without references".to_owned()
+        } else {
+            format!("with the references {}", references.join(", "))
+        };
+        tracing::warn!(
+            dt,
+            "it was made {were}, and is so again; `nearprint run --config FILE --dt {dt} --replace` makes it with those that are given now"
+        );
+        again.references = references;
+    }
     from_inputs_of(storage, &manifest, again, remedies(dt)).await
 }
 

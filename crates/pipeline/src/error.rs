@@ -99,7 +99,8 @@ pub(crate) fn of_datafusion(stage: &'static str, error: datafusion_common::DataF
         D::ResourcesExhausted(reason) => {
             tracing::debug!(reason, "sort");
             let reason = format!("{stage}: the sorts need more memory than they may take");
-            Fault::new(ErrorKind::LocalIo, reason).remedy(words!["raise ", key("reduce_memory")])
+            let remedy = words!["raise ", key("memory_limit"), ", or ", key("reduce_memory"), " if that is smaller"];
+            Fault::new(ErrorKind::LocalIo, reason).remedy(remedy)
         }
         D::IoError(source) => Fault::io("spill file")(source),
         other => Fault::internal(stage, foreign(&other)),

@@ -7,7 +7,7 @@ use nearprint_explain::legible;
 use nearprint_night::{CheckReport, CheckRequest};
 use nearprint_store::maintain::{Damaged, StoreProblem};
 
-use super::{Outcome, Session, counted};
+use super::{Outcome, Session, counted, grouped};
 use crate::args::{CheckArgs, Global};
 use crate::command_line::command_line;
 use crate::exit_code::BAD_DATA;
@@ -65,9 +65,12 @@ fn text(found: &CheckReport, status: &str) -> String {
     for reference in &found.references {
         let _ = writeln!(
             out,
-            "{}: reference of {}, up to its commit {}; not read",
+            "{}: reference, with which {} joined, up to its commit {}; not read",
             legible(&reference.store),
-            counted(reference.n_nights, "night"),
+            match reference.n_nights {
+                1 => "1 night was".to_owned(),
+                n => format!("{} nights were", grouped(n)),
+            },
             reference.commit
         );
     }

@@ -177,10 +177,13 @@ fn text_of(night: &NightReport, n_shown: usize, details: bool) -> String {
         let like = if more.is_empty() { "" } else { " like it" };
         let _ = writeln!(out, "\nDropped ({}{distance}{lost}){more}{like}", example.reason);
         if example.excerpts.is_none() {
-            let _ = writeln!(
-                out,
-                "  the files with these texts are gone, have changed or cannot be read, or their night was replaced"
-            );
+            let why = match example.reference {
+                Some(_) => "texts of reference stores are not read",
+                None => {
+                    "the files with these texts are gone, have changed or cannot be read, or their night was replaced"
+                }
+            };
+            let _ = writeln!(out, "  {why}");
         }
         // Without texts, the ids alone are shown.
         let (dropped, kept) = example.excerpts.clone().unwrap_or_default();

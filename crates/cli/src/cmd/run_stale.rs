@@ -70,9 +70,10 @@ pub(super) fn run_stale(
         all(&storage, request, &resources, &progress, engine.as_ref(), &files).await
     });
     let (done, failed) = ended.inspect_err(|failure| nightly.leave_stopped(failure))?;
-    let next = done.stale.is_empty().then(|| {
-        let config = args.config.to_string_lossy();
-        command_line(["check", "--config", &*config])
+    let next = done.stale.is_empty().then(|| match &args.store {
+        // A check by the job file would look at the store of that.
+        Some(store) => command_line(["check", "--store", store.as_typed()]),
+        None => command_line(["check", "--config", &*args.config.to_string_lossy()]),
     });
     let report = session.report("run", "done", &done, text(&done)).then(next);
     outcome(&session, report, failed, &done.nights)
@@ -117,7 +118,10 @@ fn would_run(session: &Session, args: &RunArgs, request: RunRequest, lock: Optio
         ),
     };
     let config = args.config.to_string_lossy();
-    let next = (!stale.is_empty()).then(|| command_line(["run", "--config", &*config, "--stale"]));
+    let places = [("--store", &args.store), ("--output", &args.output)];
+    let places = places.into_iter().filter_map(|(flag, place)| Some([flag, place.as_ref()?.as_typed()])).flatten();
+    let next = (!stale.is_empty())
+        .then(|| command_line(["run", "--config", &*config].into_iter().chain(places).chain(["--stale"])));
     let status = if stale.is_empty() { "none_stale" } else { "would_publish" };
     Ok(session.report("run", status, &WouldRun { stale }, text).then(next))
 }

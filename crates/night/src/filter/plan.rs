@@ -51,6 +51,9 @@ pub async fn plan_all(
     published: Vec<PublishedFiles>,
     fates: Vec<Option<NightFates>>,
 ) -> Result<(Vec<Planned>, BTreeSet<String>)> {
+    if matches!(request.selection, Selection::Nights { .. }) {
+        refuse_corpus(output).await?;
+    }
     let newest = nights.last().map(|night| night.dt.clone()).unwrap_or_default();
     let mut planned = Vec::with_capacity(nights.len());
     let mut lost = LostInputs::default();
@@ -171,6 +174,18 @@ fn refuse_found(output: &Folder) -> Fault {
 fn refuse_other(output: &Folder, name: &str, whose: &str) -> Fault {
     let reason = format!("it has {name}, which is no file of {whose}: remove it, or name another folder");
     Fault::output_exists(output.url().to_owned(), reason)
+}
+
+/// Refuses an output that has a corpus: that would have a document twice, and be marked as finished.
+async fn refuse_corpus(output: &Folder) -> Result<()> {
+    let names = output.names().await?;
+    let Some(name) = names.iter().find(|name| [SUCCESS, REMOVED, GONE].contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let reason = format!(
+        "it has {name}, as the output of a corpus has: name another folder for the nights, or the corpus anew with --corpus"
+    );
+    Err(Fault::output_exists(output.url().to_owned(), reason))
 }
 
 /// Refuses a night's folder that has files, or, if these may be replaced, one that has other files.
