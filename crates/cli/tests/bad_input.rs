@@ -71,14 +71,17 @@ fn files_that_are_not_parquet_or_are_cut_short_are_named() {
     let whole = tempfile::tempdir().unwrap();
     write_documents(&whole.path().join("x.parquet"), &[(Some("a"), Some(&text(1, 40)))]);
     let whole = std::fs::read(whole.path().join("x.parquet")).unwrap();
-    for (what, content) in [
-        ("empty", Vec::new()),
-        ("four bytes", b"PAR1".to_vec()),
-        ("text", b"hello, not Parquet".to_vec()),
-        ("truncated", whole[..whole.len() - 9].to_vec()),
+    let cut = &whole[..whole.len() - 4];
+    for (what, content, said) in [
+        ("empty", Vec::new(), ""),
+        ("four bytes", b"PAR1".to_vec(), ""),
+        ("text", b"hello, not Parquet".to_vec(), ""),
+        ("truncated", whole[..whole.len() - 9].to_vec(), ""),
+        ("encrypted", [cut, b"PARE"].concat(), "its footer is encrypted"),
+        ("packed", [b"\x1f\x8b", cut].concat(), "it is packed by gzip: unpack it"),
     ] {
         let (night, done) = run_with("", "bad.parquet", |path| std::fs::write(path, &content).unwrap());
-        expect(&done, 65, &["bad.parquet", "not a readable Parquet file"]);
+        expect(&done, 65, &["bad.parquet", "not a readable Parquet file", said]);
         expect_nothing_published(&night);
         println!("{what}: {}", done.error());
     }

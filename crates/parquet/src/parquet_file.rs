@@ -514,6 +514,9 @@ impl AsyncFileReader for ObjectReader {
     }
 }
 
+/// The first bytes of a file that is packed by gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Bytes at the end of a file that are read first. Most footers fit in them.
 const TAIL_BYTES: usize = 64 << 10;
 
@@ -533,6 +536,13 @@ impl<'a> CheckedFooter<'a> {
         let mut start = size.saturating_sub(TAIL_BYTES as u64);
         let mut tail = if size == 0 { Bytes::new() } else { reader.get_bytes(start..size).await? };
         let Some((footer, end)) = tail.split_last_chunk::<8>().filter(|(_, end)| end.ends_with(b"PAR1")) else {
+            let told = |reason: &str| Err(ParquetError::General(reason.to_owned()));
+            if tail.ends_with(b"PARE") {
+                return told("its footer is encrypted, and files that are encrypted are not read");
+            }
+            if size > 0 && reader.get_bytes(0..size.min(2)).await? == GZIP[..] {
+                return told("it is packed by gzip: unpack it, and let its name end in .parquet");
+            }
             return Ok(Self { reader, start, tail });
         };
         let length = u64::from(u32::from_le_bytes([end[0], end[1], end[2], end[3]]));

@@ -243,6 +243,7 @@ const MANY_ROWS: u64 = 1 << 20;
 
 /// A line of queries.
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Line {
     id: Option<Value>,
     #[serde(flatten)]
