@@ -523,8 +523,9 @@ fn a_night_that_a_table_does_not_have_is_late_and_one_that_it_has_in_another_for
     };
     for (there, form) in [("20261120", "dt={dt:%Y%m%d}"), ("2026-11-20 00:00:00", "dt={dt} 00:00:00")] {
         let table = by_texts(&[("a", Some(there))]);
+        let written = form.trim_start_matches("dt=");
         let said = format!(
-            "no partition dt=2026-11-20, but dt={there}: write the place with the values as the table has them, {form}"
+            "no partition dt=2026-11-20, but dt={there}: name that, or in a place of nights write dt as {written};"
         );
         expect(&table.night.run(DT, &["--late-exit-code", "75"]), 78, &[&said]);
         may_be_empty(&table.night);
@@ -550,20 +551,43 @@ fn a_night_that_a_table_does_not_have_is_late_and_one_that_it_has_in_another_for
         let done = table.night.run(DT, &["--documents", place, "--replace"]).expect_success().json();
         assert_eq!(done["n_documents"], 0);
     }
+    // Numbers are in the order of the place, and compared as such.
+    let table = Delta::new();
+    table.commit(1, &[METADATA.replace(r#"["dt"]"#, r#"["year","month","day"]"#)]);
+    let add = |month: &str, day: &str| {
+        let mut add: Value = serde_json::from_str(&table.add("x", &Value::Null)).unwrap();
+        add["add"]["partitionValues"] = json!({"year": "2026", "month": month, "day": day});
+        add["add"]["path"] = json!(format!("x{month}-{day}.parquet"));
+        add.to_string()
+    };
+    table.commit(2, &[add("1", "31"), add("11", "9"), add("9", "30")]);
+    let place = ["--documents", "documents/year={yyyy}/month={dt:%-m}/day={dt:%-d}"];
+    let last =
+        "the last partitions there: year=2026/month=11/day=9, year=2026/month=9/day=30, year=2026/month=1/day=31:";
+    expect(&table.night.run(DT, &place), 66, &["documents/year=2026/month=11/day=20", last]);
+    let place = ["--documents", "documents/year={yyyy}/month={mm}/day={dd}"];
+    let other = "but year=2026/month=11/day=9: name that, or in a place of nights write day as {dt:%-m} or {dt:%-d};";
+    expect(&table.night.run("2026-11-09", &place), 78, &["no partition year=2026/month=11/day=09", other]);
+
+    let table = by_texts(&[("a", Some("2026-11-18")), ("n", None)]);
     let of_null = ["fingerprint", "--documents", "documents/dt=null", "--output", "out", "--json"];
     assert_eq!(nearprint_in(table.night.path(), &of_null).expect_success().json()["n_documents"], 1);
 
     let table = Delta::new();
-    let add = |values: &Value| {
+    let add = |path: &str, value: Option<&str>| {
         let mut add: Value = serde_json::from_str(&table.add("x", &Value::Null)).unwrap();
-        add["add"]["partitionValues"] = values.clone();
+        add["add"]["partitionValues"] = json!({ "dt": value });
+        add["add"]["path"] = json!(path);
         add.to_string()
     };
     for (version, there) in [(1, "20261120"), (2, "2026-11-20 00:00:00")] {
-        table.commit(version, &[add(&json!({ "dt": there }))]);
-        expect(&table.night.run(DT, &[]), 78, &["no partition dt=2026-11-20, but dt=", there]);
+        table.commit(version, &[table.remove("x"), add(&format!("x{version}.parquet"), Some(there))]);
+        for more in [&[][..], &["--documents", "documents/dt={dt}", "--documents-since", "0"]] {
+            expect(&table.night.run(DT, more), 78, &["no partition dt=2026-11-20, but dt=", there]);
+        }
     }
-    table.commit(3, &[add(&json!({ "dt": null }))]);
+    let gone = |path: &str| json!({"remove": {"path": path, "dataChange": true}}).to_string();
+    table.commit(3, &[gone("x1.parquet"), gone("x2.parquet"), add(&format!("dt={DT}/x.parquet"), None)]);
     let of_null =
         ["fingerprint", "--documents", "documents/dt=__HIVE_DEFAULT_PARTITION__", "--output", "out", "--json"];
     assert_eq!(nearprint_in(table.night.path(), &of_null).expect_success().json()["n_documents"], 5);

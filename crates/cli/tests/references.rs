@@ -401,7 +401,7 @@ fn a_stale_night_is_made_again_with_the_references_that_it_had() {
     let would = crawls.nearprint(&[&places[..], &["--dry-run"]].concat()).expect_success();
     assert!(would.stdout.contains("run --config job.toml --store c --output c-results --stale"), "{}", would.stdout);
     let done = crawls.nearprint(&places).expect_success();
-    assert!(done.stderr.contains("it was made with the references a, and is so again"), "{}", done.stderr);
+    assert!(done.stderr.contains("it was made with the references a, and keeps that"), "{}", done.stderr);
     assert!(done.stdout.contains("nearprint check --store c"), "{}", done.stdout);
     assert_eq!(crawls.decision("c", "2026-11-16", "n"), ["drop", "z", "exact", "a"]);
 }

@@ -34,9 +34,9 @@ pub fn version_of(name: &str) -> Option<u64> {
     version_digits(name.strip_suffix(".json")?)
 }
 
-/// Parses a version, which has 20 digits in the names of a log.
+/// Parses a version, which has 20 digits in the names of a log, and has a next one.
 fn version_digits(digits: &str) -> Option<u64> {
-    number(digits).filter(|_| digits.len() == 20)
+    number(digits).filter(|&version| digits.len() == 20 && version < u64::MAX)
 }
 
 /// Returns whether a text has the form of a UUID, as the names of checkpoints have it.
@@ -131,18 +131,23 @@ mod tests {
             Some((2, 2))
         );
         assert_eq!(names(&["00000000000000000003.json", one]).newest(), Some(3));
-        let commits = |all: &[u64]| all.iter().map(|at| format!("{at:020}.json")).collect::<Vec<_>>();
-        let whole = |all: &[u64], more: &[&str]| {
-            LogNames::of(commits(all).into_iter().chain(more.iter().map(|name| (*name).to_owned())).collect())
-                .newest_whole()
-        };
-        assert_eq!(whole(&[0, 1, 3], &[]), Some(0..=1));
-        assert_eq!(whole(&[0, 1, 2, 3], &[one, two]), Some(0..=3));
-        assert_eq!(whole(&[0, 1, 3, 4, 6], &[one, two]), Some(2..=4));
-        assert_eq!(whole(&[3, 4], &[one]), None);
         let by_id = "00000000000000000004.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json";
         assert_eq!(names(&[by_id]).checkpoint(4).map(|(at, parts)| (at, parts.len())), Some((4, 1)));
         assert_eq!(names(&["00000000000000000004.checkpoint.x.json"]).newest(), None);
         assert_eq!(names(&["00000000000000000003.crc", "x.json", "+3.json", "3.json"]).newest(), None);
+    }
+
+    #[test]
+    fn the_newest_versions_without_a_gap_are_named_and_checkpoints_that_lack_a_part() {
+        let of = |commits: &[u64], parts: &[u64]| {
+            let commits = commits.iter().map(|at| format!("{at:020}.json"));
+            let parts = parts.iter().map(|part| format!("{:020}.checkpoint.{part:010}.0000000002.parquet", 2));
+            LogNames::of(commits.chain(parts).collect())
+        };
+        assert_eq!(of(&[0, 1, 3], &[]).newest_whole(), Some(0..=1));
+        assert_eq!(of(&[0, 1, 2, 3], &[1, 2]).newest_whole(), Some(0..=3));
+        assert_eq!(of(&[0, 1, 3, 4, 6], &[1, 2]).newest_whole(), Some(2..=4));
+        assert_eq!(of(&[3, 4], &[1]).newest_whole(), None);
+        assert!(of(&[3, 4], &[1]).incomplete.contains(&2) && of(&[3, 4], &[1, 2]).incomplete.is_empty());
     }
 }

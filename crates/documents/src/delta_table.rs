@@ -90,7 +90,9 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     if files.is_empty() {
         let value = |add, column: &String| Some((column.clone(), value_of(add, column)?.to_owned()));
         let values = |add| partition.keys().filter_map(|column| value(add, column)).collect();
-        return Err(nothing_there(&root, &partition, versions.since, state.files.values().map(values).collect()));
+        let columns: Vec<String> = below.iter().filter_map(|name| Some(unescaped(name.split_once('=')?.0))).collect();
+        let there = state.files.values().map(values).collect();
+        return Err(nothing_there(&root, (&columns, &partition), versions.since, there));
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })

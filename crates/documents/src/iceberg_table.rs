@@ -97,9 +97,12 @@ async fn of_metadata(
         None => SnapshotFiles::default(),
     };
     let before: BTreeSet<String> = match since {
-        Some(snapshot) => {
-            SnapshotFiles::read(&table, snapshot, place).await?.data.into_iter().map(|file| file.path).collect()
-        }
+        Some(snapshot) => SnapshotFiles::read(&table, snapshot, place)
+            .await?
+            .data
+            .into_iter()
+            .map(|file| known_scheme(&file.path))
+            .collect(),
         None => BTreeSet::new(),
     };
     let named = (TableFormat::Iceberg, "partition field");
@@ -117,7 +120,8 @@ async fn of_metadata(
     let column_ids = table.column_ids().map(Arc::new);
     files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
     if files.is_empty() {
-        return Err(nothing_there(root, &wanted, versions.since, partitions));
+        let columns: Vec<String> = below.iter().filter_map(|name| Some(name.split_once('=')?.0.to_owned())).collect();
+        return Err(nothing_there(root, (&columns, &wanted), versions.since, partitions));
     }
     tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
     let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
@@ -136,7 +140,7 @@ fn wanted_files(
 ) -> Result<Vec<DataFile>> {
     let (mut data, mut paths, mut n_unknown) = (Vec::new(), BTreeSet::new(), 0_usize);
     for file in files {
-        if before.contains(&file.path) || !is_in(root, &file, wanted)? {
+        if before.contains(&known_scheme(&file.path)) || !is_in(root, &file, wanted)? {
             continue;
         }
         n_unknown += usize::from(since.is_some() && !file.snapshot.is_some_and(|id| table.has_snapshot(id)));
@@ -149,7 +153,7 @@ fn wanted_files(
             let reason = format!("the Iceberg table has files of the format {}, and only Parquet is read", file.format);
             return Err(bad_format(root.url(), reason));
         }
-        if !paths.insert(file.path.clone()) {
+        if !paths.insert(known_scheme(&file.path)) {
             return Err(damaged(root, TableFormat::Iceberg, format!("it names {} twice", file.path)));
         }
         data.push(file);

@@ -1,5 +1,6 @@
 //! The files of a table, as it names them.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
@@ -142,38 +143,47 @@ pub fn later_than(url: &str, what: &str, since: impl Display, read: impl Display
     Fault::config("documents_since", reason)
 }
 
-/// Makes the error of a table, or of a partition of it, that has no files. `wanted` are the values of the partition, and `there` those
-/// that files of the table have in these fields.
+/// Makes the error of a table, or of a partition of it, that has no files. `columns` are the fields of the partition in their order,
+/// `wanted` their values, and `there` the values that files of the table have in them.
 pub fn nothing_there(
     root: &Folder,
-    wanted: &BTreeMap<String, String>,
+    (columns, wanted): (&[String], &BTreeMap<String, String>),
     since: Option<u64>,
     there: BTreeSet<BTreeMap<String, String>>,
 ) -> Fault {
     let shown = |values: &BTreeMap<String, String>| {
-        let names = values.iter().map(|(name, value)| format!("{name}={value}"));
+        let names = columns.iter().filter_map(|column| Some(format!("{column}={}", values.get(column)?)));
         names.collect::<Vec<_>>().join("/")
     };
     let place = if wanted.is_empty() { root.url().to_owned() } else { format!("{}/{}", root.url(), shown(wanted)) };
+    // The wanted values themselves may be there, of files from before `since`.
+    let mut there: Vec<_> = there.into_iter().filter(|values| !values.is_empty() && values != wanted).collect();
+    let forms_of = |there: &BTreeMap<String, String>| -> Option<Vec<String>> {
+        let forms = columns.iter().map(|column| Some((column, form_of(there.get(column)?, wanted.get(column)?)?)));
+        let forms: Vec<_> = forms.collect::<Option<_>>()?;
+        Some(forms.into_iter().filter_map(|(column, form)| Some(format!("{column} as {}", form?))).collect())
+    };
+    if let Some((other, forms)) = there.iter().find_map(|values| Some((values, forms_of(values)?))) {
+        let reason = format!(
+            "{} has no partition {}, but {}: name that, or in a place of nights write {}; nothing was read or written",
+            root.url(),
+            shown(wanted),
+            shown(other),
+            forms.join(" and ")
+        );
+        return Fault::config("documents", reason);
+    }
     if let Some(since) = since {
         let reason = words!["no documents at ", Part::Place, format!(": the table got no files there since {since}")];
         return Fault::new(ErrorKind::InputMissing, reason).at(place).about(Absent::NoPartition);
     }
-    let forms_of = |there: &BTreeMap<String, String>| -> Option<Vec<String>> {
-        wanted.iter().map(|(name, value)| Some(format!("{name}={}", form_of(there.get(name)?, value)?))).collect()
-    };
-    if let Some((other, forms)) = there.iter().find_map(|values| Some((values, forms_of(values)?))) {
-        let reason = format!(
-            "{} has no partition {}, but {}: write the place with the values as the table has them, {}; nothing was read or written",
-            root.url(),
-            shown(wanted),
-            shown(other),
-            forms.join("/")
-        );
-        return Fault::config("documents", reason);
-    }
-    let last: Vec<String> =
-        there.iter().rev().filter(|values| !values.is_empty()).take(NAMED_PARTITIONS).map(shown).collect();
+    there.sort_by_cached_key(|values| {
+        let in_order = |column| {
+            values.get(column).map(|value: &String| (value.len() * usize::from(is_number(value)), value.clone()))
+        };
+        Reverse(columns.iter().map(in_order).collect::<Vec<_>>())
+    });
+    let last: Vec<String> = there.iter().take(NAMED_PARTITIONS).map(shown).collect();
     let there = match last.is_empty() {
         true => "the table has no files".to_owned(),
         false => format!("the last partitions there: {}", last.join(", ")),
@@ -188,28 +198,33 @@ pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The number of partitions that a message names.
 const NAMED_PARTITIONS: usize = 3;
 
-/// Returns how a place of nights writes the value that a partition has, if it is the wanted one in the same or another form: a date with
-/// or without dashes, midnight of a date, or a number with other zeros before it.
-fn form_of(there: &str, wanted: &str) -> Option<String> {
+/// Returns how a place of nights writes the value that a partition has, if it is the wanted one in another form: a date with or without
+/// dashes, midnight of a date, or a number with other zeros before it. It is `Some(None)` if it has the wanted form.
+#[allow(clippy::option_option, reason = "not the value, its own form, another form")]
+fn form_of(there: &str, wanted: &str) -> Option<Option<String>> {
     if there == wanted {
-        return Some(wanted.to_owned());
+        return Some(None);
     }
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_date(wanted) {
-        if there == wanted.replace('-', "") {
-            return Some("{dt:%Y%m%d}".to_owned());
+    let form = if is_date(wanted) {
+        let time = there.strip_prefix(wanted);
+        let is_midnight = |time: &&str| time.starts_with([' ', 'T']) && !time.contains(|c| ('1'..='9').contains(&c));
+        match there == wanted.replace('-', "") {
+            true => Some("{dt:%Y%m%d}".to_owned()),
+            false => time.filter(is_midnight).map(|time| format!("{{dt}}{time}")),
         }
-        let time = there.strip_prefix(wanted)?;
-        let is_midnight = time.starts_with([' ', 'T']) && !time.contains(|c: char| c.is_ascii_digit() && c != '0');
-        return is_midnight.then(|| format!("{{dt}}{time}"));
-    }
-    if is_date(there) && there.replace('-', "") == wanted {
-        return Some("{dt}".to_owned());
-    }
-    let is_same =
-        is_number(there) && is_number(wanted) && there.trim_start_matches('0') == wanted.trim_start_matches('0');
-    // Which number of the date it is, its name does not tell for certain.
-    is_same.then(|| format!("{there} (without a zero before it, a month is {{dt:%-m}} and a day {{dt:%-d}}, otherwise {{mm}} and {{dd}})"))
+    } else if is_date(there) && there.replace('-', "") == wanted {
+        Some("{dt}".to_owned())
+    } else {
+        let same = [there, wanted].iter().all(|value| is_number(value))
+            && there.trim_start_matches('0') == wanted.trim_start_matches('0');
+        // Which number of the date it is, its name does not tell for certain.
+        same.then(|| if there.len() < wanted.len() { "{dt:%-m} or {dt:%-d}" } else { "{mm} or {dd}" }.to_owned())
+    };
+    form.map(Some)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Makes the error of a night of what a table got since a version, if maintenance, which changes no rows, wrote rows of before

@@ -38,7 +38,7 @@ pub async fn made_again(storage: &Storage, request: &RunRequest, dt: &str) -> Re
         };
         tracing::warn!(
             dt,
-            "it was made {were}, and is so again; `nearprint run --config FILE --dt {dt} --replace` makes it with those that are given now"
+            "it was made {were}, and keeps that; `nearprint run --config FILE --dt {dt} --replace` makes it with those that are given now"
         );
         again.references = references;
     }

@@ -200,11 +200,11 @@ pub(crate) async fn refuse_republishing(
     Err(Fault::output_exists(plan.output.url().to_owned(), reason))
 }
 
-/// Refuses a new night whose date is far ahead of the clock and of its documents: every real night would come before it.
 /// Tells the fault of a night whose date is far after today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FarAhead;
 
+/// Refuses a new night whose date is far ahead of the clock and of its documents: every real night would come before it.
 pub(crate) fn refuse_future(plan: &Plan, request: &RunRequest) -> Result<()> {
     let now = SystemTime::now();
     if request.future || !plan.is_ahead_of_input || !is_far_ahead(&request.dt, now) {

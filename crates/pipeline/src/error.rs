@@ -11,6 +11,8 @@ use nearprint_store::{NoSuchNight, Store};
 pub struct TooManyBadRows {
     /// The number of these rows.
     pub n: u64,
+    /// Reading stopped at so many, and there may be more.
+    pub is_stopped: bool,
     /// Their numbers by reason.
     pub by_reason: BTreeMap<String, u64>,
     /// Files, rows and reasons of the first of them.

@@ -73,12 +73,13 @@ fn error(py: Python<'_>, FailedNight { failure, summary }: FailedNight) -> PyRes
     Ok(PyErr::from_value(class.call((failure.message(),), Some(&attributes))?))
 }
 
-/// Returns what Python tells a fault by: "repeated_ids", "far_ahead", or for rows that cannot be used a dictionary of their number,
-/// their numbers by reason, and the row and the reason of one of them.
+/// Returns what Python tells a fault by: "repeated_ids", "far_ahead", or for rows that cannot be used a dictionary of their number, whether
+/// reading stopped at that, their numbers by reason, and the row and the reason of one of them.
 fn about<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if let Some(TooManyBadRows { n, by_reason, explained: (row, reason), .. }) = fault.matter() {
+    if let Some(TooManyBadRows { n, is_stopped, by_reason, explained: (row, reason), .. }) = fault.matter() {
         let rows = PyDict::new(py);
         rows.set_item("n", n)?;
+        rows.set_item("is_stopped", is_stopped)?;
         rows.set_item("by_reason", by_reason)?;
         rows.set_item("row", row)?;
         rows.set_item("reason", reason.name())?;

@@ -113,7 +113,7 @@ impl FingerprintContext {
 ///
 /// `folder` has the specification and the query batch, whose files stay open; it may be removed afterwards. A part of the batch is
 /// loaded when a task needs it. `s3` is the section [s3] of a job as JSON. Relative paths of other files lie below `base`, or the working folder if it is None.
-/// Raises Error if a file of the folder cannot be read.
+/// Raises ValueError if `threads` is not within 1 and 65,535, and Error if a file of the folder cannot be read.
 #[pyclass(frozen, module = "nearprint")]
 pub struct MapContext {
     join: Arc<LoadedJoin>,

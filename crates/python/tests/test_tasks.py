@@ -77,25 +77,29 @@ def test_each_batch_reaches_one_of_several_threads_and_none_takes_a_wait_for_the
     context = nearprint.FingerprintContext(specification())
     wanted = sum(len(pa.table(batch)) for _, batch in nearprint.fingerprint_task(context, description(file)))
     batches, lock, rows = nearprint.fingerprint_task(context, description(file)), threading.Lock(), []
+    ended, after_end = threading.Event(), []
 
     def read():
         while True:
+            has_ended = ended.is_set()
             try:
                 _, batch = next(batches)
             except ValueError as busy:
                 assert "another thread waits" in str(busy)
             except StopIteration:
+                ended.set()
                 return
             else:
                 with lock:
                     rows.append(len(pa.table(batch)))
+                    after_end.append(has_ended)
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(rows) == wanted > 0
+    assert sum(rows) == wanted > 0 and not any(after_end)
 
 
 PARTS = [([0, 3], [0b0000, 0b0111]), ([2], [2**64 - 1])]

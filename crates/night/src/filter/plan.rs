@@ -182,9 +182,7 @@ async fn refuse_corpus(output: &Folder) -> Result<()> {
     let Some(name) = names.iter().find(|name| [SUCCESS, REMOVED, GONE].contains(&name.as_str())) else {
         return Ok(());
     };
-    let reason = format!(
-        "it has {name}, as the output of a corpus has: name another folder for the nights, or the corpus anew with --corpus"
-    );
+    let reason = format!("it has {name}, as the output of a corpus has: name another folder for the nights");
     Err(Fault::output_exists(output.url().to_owned(), reason))
 }
 

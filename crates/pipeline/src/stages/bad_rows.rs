@@ -72,7 +72,7 @@ pub(super) async fn refuse_bad_rows(
         Some(first) if bad.len() as u64 > allowed => {
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("first: {said}");
-            Err(too_many_bad_rows(bad, allowed, (first, example, remedy), n_documents == 0, urls))
+            Err(too_many_bad_rows(bad, allowed, (first, example, remedy), (n_documents == 0, false), urls))
         }
         _ => Ok(()),
     }
@@ -100,7 +100,7 @@ pub(super) fn too_many_bad_rows(
     bad: &[&BadRow],
     allowed: u64,
     (explained, example, mending): (&BadRow, String, Option<String>),
-    none_is_good: bool,
+    (none_is_good, is_stopped): (bool, bool),
     urls: &FileUrls,
 ) -> Fault {
     let has = |reason| bad.iter().any(|bad| bad.reason == reason);
@@ -119,7 +119,8 @@ pub(super) fn too_many_bad_rows(
     let named: Vec<String> = by_reason.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
     let reasons = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     let reason = format!("{} cannot be used, {allowed} allowed{reasons}; {example}", counted(n, "row"));
-    let matter = TooManyBadRows { n, by_reason, examples, explained: (explained.row, explained.reason), is_damage };
+    let matter =
+        TooManyBadRows { n, is_stopped, by_reason, examples, explained: (explained.row, explained.reason), is_damage };
     Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(matter)
 }
 

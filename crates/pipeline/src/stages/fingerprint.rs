@@ -422,7 +422,7 @@ async fn refuse_mostly_bad(
             let Reading { urls, documents, .. } = reading;
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("stopped at {said}");
-            Err(too_many_bad_rows(&all, allowed, (first, example, remedy), false, urls))
+            Err(too_many_bad_rows(&all, allowed, (first, example, remedy), (false, true), urls))
         }
         _ => Ok(()),
     }

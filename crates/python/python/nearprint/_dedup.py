@@ -404,7 +404,8 @@ def _of_frame(error: Error, rows: str, id: str) -> str:
         row = f"row {about['row'] - 1}"
         if about["n"] == 1:
             return f"{row} cannot be used ({counts}): {what}; the first row is row 0"
-        return f"{about['n']} rows cannot be used ({counts}), such as {row}: {what}; the first row is row 0"
+        least = "at least " if about["is_stopped"] else ""
+        return f"{least}{about['n']} rows cannot be used ({counts}), such as {row}: {what}; the first row is row 0"
     return re.sub(re.escape(rows) + ": ", "frame: ", of_rows(str(error)))
 
 
