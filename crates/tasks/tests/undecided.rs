@@ -41,5 +41,5 @@ fn pairs_that_memory_has_no_room_for_are_an_error_that_names_the_key() {
     let others: Vec<(u32, u32, u16)> = (100..140).map(|a| (a, a + 1, 50)).collect();
     let refused = undecided.add(&notes(&others)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::LocalIo);
-    assert!(refused.to_string().contains("judge.max_looks = 16"), "{refused}");
+    assert!(refused.to_string().ends_with(": raise `memory_limit`, or lower `judge.max_looks` = 16"), "{refused}");
 }
