@@ -603,7 +603,8 @@ fn files_and_deletes_that_name_one_path_in_two_forms_are_about_one_file() {
     let deletes = table.positions("d.parquet", &[(&format!("file:{path}"), 0), (&path, 2)]);
     let deletes = table.manifest("m2.avro", &[Entry { content: POSITIONS, ..Entry::data(&deletes, DT) }]);
     let list = table.list("snap.avro", &[(&data, 1), (&deletes, 2)]);
-    table.metadata("00000-x.metadata.json", &[&list], &json!({}));
+    // Catalogs may write the number without zeros before it.
+    table.metadata("3-80a083e8-7026-4e79-81be-64bd76c43a11.metadata.json", &[&list], &json!({}));
     table.night.run(DT, &[]).expect_success();
     assert_eq!(ids(&table.night), ["b"]);
 

@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use nearprint_storage::is_uuid;
+
 /// The folder of a log with files that its checkpoints name.
 pub const SIDECARS: &str = "_sidecars";
 
 /// The names in a log. Names of other forms are passed over.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub struct LogNames {
     /// The versions of the commits.
     pub commits: BTreeSet<u64>,
@@ -37,11 +39,6 @@ pub fn version_of(name: &str) -> Option<u64> {
 /// Parses a version, which has 20 digits in the names of a log, and has a next one.
 fn version_digits(digits: &str) -> Option<u64> {
     number(digits).filter(|&version| digits.len() == 20 && version < u64::MAX)
-}
-
-/// Returns whether a text has the form of a UUID, as the names of checkpoints have it.
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36 && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
 }
 
 /// Parses a number that consists of digits alone.
@@ -103,13 +100,10 @@ impl LogNames {
         let from_start = self.commits.first().filter(|first| **first == 0);
         let starts = from_start.into_iter().chain(self.checkpoints.keys()).copied();
         let whole = starts.map(|start| {
-            let later = self.commits.range(start.saturating_add(1)..).copied();
-            start
-                ..=(start + 1..)
-                    .zip(later)
-                    .take_while(|(wanted, there)| wanted == there)
-                    .last()
-                    .map_or(start, |(end, _)| end)
+            // No version is the largest number.
+            let later = (start + 1..).zip(self.commits.range(start + 1..).copied());
+            let last = later.take_while(|(wanted, there)| wanted == there).last();
+            start..=last.map_or(start, |(end, _)| end)
         });
         // Of ranges that end alike, the longest.
         whole.max_by_key(|versions| (*versions.end(), Reverse(*versions.start())))

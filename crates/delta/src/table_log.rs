@@ -178,7 +178,7 @@ impl TableLog {
         let own = log.own_checkpoint(&names, Unreadable::IsDamaged).await?;
         let (before, after): (BTreeSet<u64>, BTreeSet<u64>) =
             names.commits.iter().partition(|version| own.as_ref().is_some_and(|own| **version <= own.version));
-        log.read(&LogNames { commits: before, ..names.clone() }).await?;
+        log.read(&LogNames { commits: before, checkpoints: names.checkpoints.clone(), ..LogNames::default() }).await?;
         if let Some(own) = own {
             let actions = log.state.actions();
             if log.n_versions != own.version + 1 || log.digest(&actions)? != own.sha256 {

@@ -69,7 +69,7 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     let known: Vec<&str> = partition_columns.iter().map(String::as_str).collect();
     // The log escapes special characters in names and values like a URL does.
     let partition = partition(url, (TableFormat::Delta, "partition column"), below, &known, unescaped)?;
-    let live: Vec<(&String, &Add)> = state.files.iter().filter(|(_, add)| is_in(add, &partition)).collect();
+    let live: Vec<(&String, &Add)> = state.files.iter().filter(|(_, add)| is_in(add, &partition.values)).collect();
     let rewrite = live.iter().find_map(|(path, _)| Some((path, added.version_of_rewrite(path)?)));
     if let (Some((path, version)), Some(since)) = (rewrite, versions.since) {
         let by = format!("version {version}");
@@ -89,10 +89,8 @@ pub async fn live_files(storage: &Storage, url: &str, below: &[String], versions
     let table = FoundTable { url: url.to_owned(), partition_columns };
     if files.is_empty() {
         let value = |add, column: &String| Some((column.clone(), value_of(add, column)?.to_owned()));
-        let values = |add| partition.keys().filter_map(|column| value(add, column)).collect();
-        let columns: Vec<String> = below.iter().filter_map(|name| Some(unescaped(name.split_once('=')?.0))).collect();
-        let there = state.files.values().map(values).collect();
-        return Err(nothing_there(&root, (&columns, &partition), versions.since, there));
+        let values = |add| partition.values.keys().filter_map(|column| value(add, column)).collect();
+        return Err(nothing_there(&root, &partition, versions.since, state.files.values().map(values).collect()));
     }
     tracing::info!(table = url, version, files = files.len(), "reads a Delta table");
     Ok(FoundFiles { files, unusable: BTreeMap::new(), table: Some(table) })

@@ -107,9 +107,8 @@ async fn of_metadata(
     };
     let named = (TableFormat::Iceberg, "partition field");
     let wanted = partition(root.url(), named, below, &table.partition_names(), str::to_owned)?;
-    let partitions: BTreeSet<BTreeMap<String, String>> =
-        files.data.iter().map(|file| shown_values(file, &wanted)).collect();
-    files.data = wanted_files(&table, root, since, &before, files.data, &wanted)?;
+    let others;
+    (files.data, others) = wanted_files(&table, root, since, &before, files.data, &wanted.values)?;
     let mut deleted = deleted_rows(&files, place).await?;
     let live = files.data.into_iter().map(|file| {
         let deleted_rows = deleted.remove(&known_scheme(&file.path));
@@ -120,8 +119,8 @@ async fn of_metadata(
     let column_ids = table.column_ids().map(Arc::new);
     files.values_mut().for_each(|file| file.column_ids.clone_from(&column_ids));
     if files.is_empty() {
-        let columns: Vec<String> = below.iter().filter_map(|name| Some(name.split_once('=')?.0.to_owned())).collect();
-        return Err(nothing_there(root, (&columns, &wanted), versions.since, partitions));
+        let there = others.iter().map(|file| shown_values(file, &wanted.values)).collect();
+        return Err(nothing_there(root, &wanted, versions.since, there));
     }
     tracing::info!(table = root.url(), metadata = metadata.url(), files = files.len(), "reads an Iceberg table");
     let table = FoundTable { url: root.url().to_owned(), partition_columns: Vec::new() };
@@ -129,7 +128,7 @@ async fn of_metadata(
 }
 
 /// Returns those of the files of a snapshot that have the wanted values of partitions and are not among those of `before`, which the
-/// snapshot `since` has.
+/// snapshot `since` has. Returns the others too.
 fn wanted_files(
     table: &Table,
     root: &Folder,
@@ -137,10 +136,11 @@ fn wanted_files(
     before: &BTreeSet<String>,
     files: Vec<DataFile>,
     wanted: &BTreeMap<String, String>,
-) -> Result<Vec<DataFile>> {
-    let (mut data, mut paths, mut n_unknown) = (Vec::new(), BTreeSet::new(), 0_usize);
+) -> Result<(Vec<DataFile>, Vec<DataFile>)> {
+    let (mut data, mut others, mut paths, mut n_unknown) = (Vec::new(), Vec::new(), BTreeSet::new(), 0_usize);
     for file in files {
         if before.contains(&known_scheme(&file.path)) || !is_in(root, &file, wanted)? {
+            others.push(file);
             continue;
         }
         n_unknown += usize::from(since.is_some() && !file.snapshot.is_some_and(|id| table.has_snapshot(id)));
@@ -165,7 +165,7 @@ fn wanted_files(
             root.url()
         );
     }
-    Ok(data)
+    Ok((data, others))
 }
 
 /// Returns a path of the metadata below the table, if it is there, so that a table may be read where it was copied to. Other

@@ -356,13 +356,14 @@ impl<'a> ObjectColumns<'a> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let within: Vec<usize> =
-                inner.0.iter().map(|&(place, _)| place).filter(|place| !own.contains(place)).collect();
-            // Of a name that comes again, the last value counts, also for what only an earlier one had.
-            if !within.is_empty() && outer.contains(&name) {
-                within.iter().for_each(|&place| values[place] = None);
+            if !inner.0.is_empty() {
+                // Of a name that comes again, the last value counts, also for what only an earlier one had.
+                if outer.contains(&name) {
+                    let places = inner.0.iter().map(|&(place, _)| place).filter(|place| !own.contains(place));
+                    places.for_each(|place| values[place] = None);
+                }
+                outer.push(name);
             }
-            outer.push(name);
             let mut found = vec![None; if inner.0.is_empty() { 0 } else { values.len() }];
             let value = map.next_value_seed(AnyValue { inner, values: &mut found })?;
             for (place, found) in found.into_iter().enumerate().filter(|(place, _)| !own.contains(place)) {

@@ -114,6 +114,15 @@ fn checked(file: InputFile, named: TableFile) -> Result<InputFile> {
     Ok(file.without(named.deleted_rows))
 }
 
+/// A partition of a table. Without columns, it is the whole table.
+#[derive(Debug)]
+pub struct Partition {
+    /// The columns or fields in the order of the place.
+    columns: Vec<String>,
+    /// Their values.
+    pub values: BTreeMap<String, String>,
+}
+
 /// Parses the names of a partition's folder. `what` is the format's word for what a table is partitioned by, `known` has the names of
 /// those of the table, and `unescape` returns a name or value as the table has it.
 ///
@@ -125,10 +134,14 @@ pub fn partition(
     below: &[String],
     known: &[&str],
     unescape: impl Fn(&str) -> String,
-) -> Result<BTreeMap<String, String>> {
+) -> Result<Partition> {
     let parsed = below.iter().filter_map(|name| name.split_once('='));
-    let parsed: BTreeMap<String, String> = parsed.map(|(name, value)| (unescape(name), unescape(value))).collect();
-    let Some(name) = parsed.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(parsed) };
+    let parsed: Vec<(String, String)> = parsed.map(|(name, value)| (unescape(name), unescape(value))).collect();
+    let columns: Vec<String> = parsed.iter().map(|(name, _)| name.clone()).collect();
+    let values: BTreeMap<String, String> = parsed.into_iter().collect();
+    let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) else {
+        return Ok(Partition { columns, values });
+    };
     let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
     let reason = format!(
         "{url} is {format} table without the {what} '{name}' ({known}): name the table itself, one table a night with {{dt}} in its \
@@ -143,11 +156,11 @@ pub fn later_than(url: &str, what: &str, since: impl Display, read: impl Display
     Fault::config("documents_since", reason)
 }
 
-/// Makes the error of a table, or of a partition of it, that has no files. `columns` are the fields of the partition in their order,
-/// `wanted` their values, and `there` the values that files of the table have in them.
+/// Makes the error of a table, or of a partition of it, that has no files. `there` are the values that files of the table have in the
+/// columns of the partition.
 pub fn nothing_there(
     root: &Folder,
-    (columns, wanted): (&[String], &BTreeMap<String, String>),
+    Partition { columns, values: wanted }: &Partition,
     since: Option<u64>,
     there: BTreeSet<BTreeMap<String, String>>,
 ) -> Fault {

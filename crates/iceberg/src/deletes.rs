@@ -18,7 +18,8 @@ use crate::manifests::{DataFile, DeleteFile, PartitionValue, SnapshotFiles, gone
 const FILE_PATH: &str = "file_path";
 const POSITION: &str = "pos";
 
-/// Returns the deleted rows of those files of a snapshot that are wanted, by their paths with [known schemes](known_scheme). `place` finds a file of the table by its path.
+/// Returns the deleted rows of those files of a snapshot that are wanted, by their paths with [known schemes](known_scheme).
+/// `place` finds a file of the table by its path.
 ///
 /// # Errors
 /// A file that says which rows are deleted is gone or damaged, names values in place of rows, or lies where `place` does not

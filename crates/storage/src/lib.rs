@@ -72,6 +72,6 @@ pub use run_lock::RunLock;
 pub use runtime::{blocking, lack_of_threads, of_task, panic_text};
 pub use s3::{Requests, S3Config};
 pub use storage::Storage;
-pub use table_format::TableFormat;
+pub use table_format::{TableFormat, is_uuid};
 pub use tables::known_scheme;
 pub use temp_folder::{TempFolder, remove_dead, remove_temp_folders};

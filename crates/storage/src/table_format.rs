@@ -75,7 +75,8 @@ fn is_iceberg_metadata(name: &str) -> bool {
     }
 }
 
-fn is_uuid(text: &str) -> bool {
-    let lengths = text.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+/// Returns whether a text has the form of a UUID, as names of checkpoints and of metadata have it.
+#[must_use]
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
