@@ -72,7 +72,13 @@ pub(super) async fn refuse_bad_rows(
         Some(first) if bad.len() as u64 > allowed => {
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("first: {said}");
-            Err(too_many_bad_rows(bad, allowed, (first, example, remedy), (n_documents == 0, false), urls))
+            Err(too_many_bad_rows(
+                bad,
+                allowed,
+                (first, example, remedy),
+                if n_documents == 0 { Seen::NoDocument } else { Seen::All },
+                urls,
+            ))
         }
         _ => Ok(()),
     }
@@ -96,11 +102,22 @@ fn place_of(bad: &BadRow, urls: &FileUrls) -> String {
 /// The number of rows that an error about bad rows lists.
 const LISTED_BAD_ROWS: usize = 10;
 
+/// What was read when there were too many bad rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Reading stopped, and there may be more.
+    Part,
+    /// All rows, and some are documents.
+    All,
+    /// All rows, and none is a document.
+    NoDocument,
+}
+
 pub(super) fn too_many_bad_rows(
     bad: &[&BadRow],
     allowed: u64,
     (explained, example, mending): (&BadRow, String, Option<String>),
-    (none_is_good, is_stopped): (bool, bool),
+    seen: Seen,
     urls: &FileUrls,
 ) -> Fault {
     let has = |reason| bad.iter().any(|bad| bad.reason == reason);
@@ -113,14 +130,14 @@ pub(super) fn too_many_bad_rows(
         mending.as_deref().unwrap_or("mend the rows")
     };
     let remedy = format!("{remedy}, or raise max_bad_rows to quarantine them");
-    let is_damage = is_cut_off || is_broken || none_is_good;
+    let is_damage = is_cut_off || is_broken || seen == Seen::NoDocument;
     let examples = bad.iter().take(LISTED_BAD_ROWS).map(|bad| place_of(bad, urls)).collect();
     let (n, by_reason) = (bad.len() as u64, by_reason(bad));
     let named: Vec<String> = by_reason.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
     let reasons = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     let reason = format!("{} cannot be used, {allowed} allowed{reasons}; {example}", counted(n, "row"));
-    let matter =
-        TooManyBadRows { n, is_stopped, by_reason, examples, explained: (explained.row, explained.reason), is_damage };
+    let (is_stopped, explained) = (seen == Seen::Part, (explained.row, explained.reason));
+    let matter = TooManyBadRows { n, is_stopped, by_reason, examples, explained, is_damage };
     Fault::new(ErrorKind::BadData, reason).remedy(remedy).about(matter)
 }
 

@@ -350,13 +350,13 @@ impl Decisions {
 
     /// Returns the first row and the number of rows of a document's cluster. `None` means that the document is skipped.
     pub fn cluster(&self, row: u32) -> Option<(u32, u32)> {
-        let is_skipped = matches!(self.rows[row as usize].outcome, Outcome::Skip(_));
+        let is_skipped = matches!(self.outcome(row), Outcome::Skip(_));
         (!is_skipped).then(|| (self.clusters.first_row(row), self.clusters.n_rows(row)))
     }
 
     /// Returns whether a document is kept.
     pub fn is_kept(&self, row: u32) -> bool {
-        self.rows[row as usize].outcome.decision() == KEEP
+        self.outcome(row).decision() == KEEP
     }
 
     /// Returns whether a document is dropped for another one that has another text.

@@ -29,8 +29,8 @@ use crate::context::CommandContext;
 use crate::remaining_time::RemainingTime;
 use crate::resources::Resources;
 use crate::stages::bad_rows::{
-    FileUrls, all_bad_files, by_reason, explained, limited, refuse_bad_files, refuse_bad_rows, refuse_nothing_read,
-    too_many_bad_rows,
+    FileUrls, Seen, all_bad_files, by_reason, explained, limited, refuse_bad_files, refuse_bad_rows,
+    refuse_nothing_read, too_many_bad_rows,
 };
 use crate::stages::texts_elsewhere::TextsElsewhere;
 
@@ -422,7 +422,7 @@ async fn refuse_mostly_bad(
             let Reading { urls, documents, .. } = reading;
             let (said, remedy) = explained(first, urls, documents).await;
             let example = format!("stopped at {said}");
-            Err(too_many_bad_rows(&all, allowed, (first, example, remedy), (false, true), urls))
+            Err(too_many_bad_rows(&all, allowed, (first, example, remedy), Seen::Part, urls))
         }
         _ => Ok(()),
     }
